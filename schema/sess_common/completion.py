@@ -1,6 +1,6 @@
 """Completion in bash, zsh and fish, for both programs.
 
-The shell's script (`shells.py`) runs the program with `_SESS_COMPLETE` or `_SESSIOND_COMPLETE` set
+The shell's script runs the program with `_SESS_COMPLETE` or `_SESSIOND_COMPLETE` set
 and the words so far as arguments, the unfinished one last. The answer is one `value<TAB>text` per
 line, or `:files`. Values may come from transcripts: no script evaluates them.
 """

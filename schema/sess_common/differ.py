@@ -9,20 +9,38 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Counts",
-    "DiffLine",
-    "between",
-    "count_between",
-    "count_hunks",
-    "count_patch",
-    "from_hunks",
-    "from_patch",
-]
-
+Raw = tuple[str, int | None, int | None, str]  # sign, number before, number after, text
+Pairs = list[tuple[int, int]]
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FILE = ("*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:")
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_LARGEST_BLOCK = 400  # consecutive replaced lines that are still compared word by word
+_MOST_PAIRS = 2_000
+_LONGEST_LINE = 2_000  # characters; in longer lines only the common ends are found
+_SIMILAR = 0.5
+_LARGEST_TABLE = 25_000_000  # bits: 5,000 lines against 5,000 with no unique line to split at
+_MOST_LOOKS = 20  # per line, on average, for lines to split at; hostile texts nest forever
+_MOST_LINES = 200_000  # between the common ends; above this, everything counts as replaced
+
+
+@dataclass(slots=True)
+class DiffLine:
+    """`@` marks omitted lines, or starts a hunk or a file of a patch."""
+
+    sign: str  # " ", "+", "-" or "@"
+    old: int | None
+    new: int | None
+    runs: list[tuple[str, bool]] = field(default_factory=list)  # text, and whether it changed
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.runs)
+
+
+class Counts(NamedTuple):
+    added: int
+    removed: int
 
 
 def between(
@@ -182,27 +200,7 @@ def _unnumbered(line: Raw) -> Raw:
     return line[0], None, None, line[3]
 
 
-Raw = tuple[str, int | None, int | None, str]  # sign, number before, number after, text
-
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_LARGEST_BLOCK = 400  # consecutive replaced lines that are still compared word by word
-_MOST_PAIRS = 2_000
-_LONGEST_LINE = 2_000  # characters; in longer lines only the common ends are found
-_SIMILAR = 0.5
-
-
-@dataclass(slots=True)
-class DiffLine:
-    """`@` marks omitted lines, or starts a hunk or a file of a patch."""
-
-    sign: str  # " ", "+", "-" or "@"
-    old: int | None
-    new: int | None
-    runs: list[tuple[str, bool]] = field(default_factory=list)  # text, and whether it changed
-
-    @property
-    def text(self) -> str:
-        return "".join(text for text, _ in self.runs)
+# -- changed words
 
 
 def marked(raw: list[Raw]) -> list[DiffLine]:
@@ -318,9 +316,7 @@ def _word_runs(words: list[str], same: set[int]) -> list[tuple[str, bool]]:
     return runs or [("", False)]
 
 
-class Counts(NamedTuple):
-    added: int
-    removed: int
+# -- counts: the same as the drawn diff, without drawing it
 
 
 def count_between(old: str, new: str) -> Counts:
@@ -341,11 +337,7 @@ def count_patch(text: str) -> Counts:
     return Counts(signs.count("+"), signs.count("-"))
 
 
-_LARGEST_TABLE = 25_000_000  # bits: 5,000 lines against 5,000 with no unique line to split at
-_MOST_LOOKS = 20  # per line, on average, for lines to split at; hostile texts nest forever
-_MOST_LINES = 200_000  # between the common ends; above this, everything counts as replaced
-
-Pairs = list[tuple[int, int]]
+# -- what two sequences of lines or words have in common
 
 
 def common_pairs(a: Sequence[str], b: Sequence[str]) -> Pairs:

@@ -1,4 +1,10 @@
-"""Makes text safe for terminals: transcripts, and names derived from them, are hostile."""
+"""Makes text safe for terminals: transcripts, and names derived from them, are hostile.
+
+This module alone recognises escape sequences. ECMA-48: a control sequence (`ESC [`, parameters, a
+final letter) sets colours and moves the cursor; a string (`ESC ]` for titles and links, `ESC P` and
+others) ends with BEL or `ESC \\`; every other sequence is ESC and a character or two. Each may also
+start with a single character above 127.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,6 @@ from sess_common.patterns import later
 
 if TYPE_CHECKING:
     import re
-
 
 CONTROL = r"(?:\x1b\[|\x9b)"
 PARAMETERS = r"[0-?]*[ -/]*"
@@ -20,6 +25,11 @@ SHORT = r"\x1b[ -/]*[0-~]"
 
 _SEQUENCE = later(f"{CONTROL}{PARAMETERS}{FINAL}|{STRING}{INSIDE}{END}|{SHORT}")
 _BEGINS = later(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
+_BREAKS = later("\r\n|[\r\u0085\u2028\u2029\v\f]")
+_HARMFUL = later(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 def without_sequences(text: str) -> str:
@@ -27,13 +37,6 @@ def without_sequences(text: str) -> str:
     if text.isascii() and "\x1b" not in text:
         return text
     return _SEQUENCE.sub("", text) if _BEGINS.search(text) else text
-
-
-_BREAKS = later("\r\n|[\r\u0085\u2028\u2029\v\f]")
-_HARMFUL = later(
-    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
 
 
 def safe(text: str) -> str:

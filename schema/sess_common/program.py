@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import os
-import re
 import sys
 from collections.abc import Callable
 
 from sess_common.classes import TYPE_CHECKING
-from sess_common.errors import SessError
 from sess_common.escape import safe
+from sess_common.patterns import later
 
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
     import typer
 
+    from sess_common.errors import SessError
 
 EXIT_CODES = """\b
 Exit codes:
@@ -63,7 +62,6 @@ def follow(app: typer.Typer, name: str, given: list[str]) -> None:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-
         verb = getattr(context, "invoked_subcommand", None)
         raise usage_error(error, f"{name} {verb}" if verb else name) from error
 
@@ -189,17 +187,21 @@ def module(name: str) -> list[str]:
     return [sys.executable, "-P", "-m", name]
 
 
+# -- what is wrong with a command line, said as everything else is
+
 _SIMILAR = 0.7
 _SHORTEST_PART = 3
-_NO_SUCH_COMMAND = re.compile(r"No such command '(.*)'\.(?: Did you mean '([^']*)'.*)?")
-_EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments?\(?s?\)? \((.*)\)")
-_OUT_OF_RANGE = re.compile(r"(\S+) is not in the range (?:(\S+)<=)?x(?:(?:<=|>=)(\S+))?")
-_NO_NUMBER = re.compile(r"'(.*)' is not a valid (int|float).*")
+_NO_SUCH_COMMAND = later(r"No such command '(.*)'\.(?: Did you mean '([^']*)'.*)?")
+_EXTRA_ARGUMENTS = later(r"Got unexpected extra arguments?\(?s?\)? \((.*)\)")
+_OUT_OF_RANGE = later(r"(\S+) is not in the range (?:(\S+)<=)?x(?:(?:<=|>=)(\S+))?")
+_NO_NUMBER = later(r"'(.*)' is not a valid (int|float).*")
 _NUMBERS = {"int": "a whole number", "float": "a number"}
 
 
 def usage_error(error: Any, command: str) -> SessError:
     """The parser's complaint about a command line; `command` is used where it does not know."""
+    from sess_common.errors import SessError
+
     context = error.ctx
     command = context.command_path if context is not None else command
     message, meant = _complaint(error, command)
@@ -223,12 +225,14 @@ def _complaint(error: Any, command: str) -> tuple[str, str | None]:
         return f"no such command: {found[1]}", f"`{command} {found[2]}`" if found[2] else None
     if found := _EXTRA_ARGUMENTS.fullmatch(text):
         return f"unexpected argument{'s' if ' ' in found[1] else ''}: {found[1]}", None
-    return _lowered(text), None
+    return text[:1].lower() + text[1:], None
 
 
 def _meant(option: Any, known: tuple[str, ...]) -> str | None:
+    import difflib  # only after a slip
+
     part = option.strip("-")
-    names = {one.strip("-"): one for one in known}
+    names = {name.strip("-"): name for name in known}
     close = difflib.get_close_matches(part, names, 1, _SIMILAR)
     parts = [name for name in names if len(part) >= _SHORTEST_PART and part in name]
     return next((names[name] for name in close or parts), None)
@@ -244,12 +248,8 @@ def _invalid_value(text: str) -> str:
     if kind := _NO_NUMBER.fullmatch(text):
         return f'"{kind[1]}" is not {_NUMBERS[kind[2]]}'
     if limits := _OUT_OF_RANGE.fullmatch(text):
-        given, least, most = limits.groups()
+        value, least, most = limits.groups()
         if least and most:
-            return f"{given} is not between {least} and {most}"
-        return f"{given} is {'less' if '>=' in text else 'more'} than {most}"
+            return f"{value} is not between {least} and {most}"
+        return f"{value} is {'less' if '>=' in text else 'more'} than {most}"
     return text
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""Progress reports during long work: who does the work calls, a line or a bar on the terminal shows it."""
+"""Progress of long work: a line or a bar on the terminal, so that it does not look hung."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Self
 
 import apsw
+
+from sess_common.classes import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
 
 # Called often, with one line of text; the receiver decides how often to show it.
 Progress = Callable[[str], None]
 
 _STEPS = 50_000  # of SQLite's virtual machine: a few milliseconds, unless rows are large
+_EVERY = 0.1  # seconds between two lines; more often would flicker
+_CLEAR = "\r\x1b[K"
+_BAR_FROM = 8 << 20  # bytes; less is read before anybody has looked
 
 
 def unseen(_text: str) -> None:
@@ -37,10 +44,6 @@ def while_running(db: apsw.Connection, progress: Progress, text: str) -> Iterato
         db.set_progress_handler(None, id=key)
 
 
-_EVERY = 0.1  # seconds; more often would flicker
-CLEAR = "\r\x1b[K"
-
-
 @contextmanager
 def progress_line(*, show: bool = True) -> Iterator[Progress]:
     """Show it on standard error, and only on a terminal."""
@@ -53,22 +56,19 @@ def progress_line(*, show: bool = True) -> Iterator[Progress]:
         nonlocal shown
         if time.monotonic() - shown >= _EVERY:
             shown = time.monotonic()
-            sys.stderr.write(f"{CLEAR}{text} ...")
+            sys.stderr.write(f"{_CLEAR}{text} ...")
             sys.stderr.flush()
 
     try:
         yield draw
     finally:
         if shown:
-            sys.stderr.write(CLEAR)
+            sys.stderr.write(_CLEAR)
             sys.stderr.flush()
 
 
-BAR_FROM = 8 << 20  # bytes; less is read before anybody has looked
-
-
 class Bar:
-    """Draws on standard error, if that is a terminal and there is much to read."""
+    """How much of the transcripts is read, if there is much; only on a terminal."""
 
     def __init__(self, *, show: bool = True) -> None:
         self._show = show and sys.stderr.isatty()
@@ -79,19 +79,19 @@ class Bar:
 
     def update(self, done: int, total: int) -> bool:
         """Whether it is drawn: once it was, it stays, also while nothing is known."""
-        if not self._show or total < BAR_FROM:
+        if not self._show or total < _BAR_FROM:
             return self._progress is not None
         from rich.console import Console  # only when it draws
         from rich.progress import (
             BarColumn,
             DownloadColumn,
-            Progress,
             TimeRemainingColumn,
             TransferSpeedColumn,
         )
+        from rich.progress import Progress as Columns
 
         if self._progress is None:
-            self._progress = Progress(
+            self._progress = Columns(
                 "indexing",
                 BarColumn(),
                 DownloadColumn(),
@@ -101,9 +101,9 @@ class Bar:
                 transient=True,
             )
             self._progress.add_task("indexing", total=total, completed=done)
-            sys.stderr.write(CLEAR)  # words that were there before
+            sys.stderr.write(_CLEAR)  # words that were there before
             self._progress.start()
-        assert isinstance(self._progress, Progress)
+        assert isinstance(self._progress, Columns)
         self._progress.update(self._progress.task_ids[0], completed=done, total=total)
         return True
 

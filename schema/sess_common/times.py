@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from datetime import time as clock
 
+from sess_common.classes import TYPE_CHECKING
 from sess_common.errors import SessError
 from sess_common.patterns import later
+
+if TYPE_CHECKING:
+    import re
 
 SECOND, MINUTE, HOUR, DAY, WEEK = 1000, 60_000, 3_600_000, 86_400_000, 604_800_000
 
@@ -23,12 +26,25 @@ _UNITS = {
 }  # fmt: skip
 _AMOUNT = later(r"(?:(?:last |past )?(\d{1,9})\s*|an? |past )([a-z]+?)s?(?:\s+ago)?")
 _CALENDAR = later(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_CLOCK = later(
+    r"(?:(.+) )?(?:(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?([ap]m))?|(\d{1,2}) ?([ap]m)|(noon|midnight))"
+)
+_DATE = later(r"([a-z]+) (\d{1,2})(?:,? (\d{4}))?|(\d{1,2}) ([a-z]+)(?: (\d{4}))?")
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+_SHORTEST_NAME = 3
+_LEAP = 8  # years, at most, since the last 29 February
 _HINT = (
     "use 7d, 36h, today, yesterday, monday, last week, this month, 12:00, 2026-02-20 or"
     " 2026-02-20T14:30"
 )
 EARLIEST = 946_684_800_000  # 2000-01-01: what is older is a missing time
 _LATEST = 253_402_300_799_999  # the last millisecond that datetime can represent
+
+Span = tuple[datetime, datetime]
 
 
 def now_ms() -> int:
@@ -68,7 +84,7 @@ def span(
         if calendar := _CALENDAR.fullmatch(words):
             return _calendar(*calendar.groups(), zone=zone)
         if not words[:4].isdigit():
-            named = spoken_span(words, _at(current, zone).replace(tzinfo=None))
+            named = _spoken_span(words, _at(current, zone).replace(tzinfo=None))
             if named is not None:
                 return _ms(named[0], zone), _ms(named[1], zone)
         moment = _ms(datetime.fromisoformat(text.strip()), zone)
@@ -122,22 +138,10 @@ def _ms(moment: datetime, zone: tzinfo | None) -> int:
     return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
 
 
-_CLOCK = re.compile(
-    r"(?:(.+) )?(?:(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?([ap]m))?|(\d{1,2}) ?([ap]m)|(noon|midnight))"
-)
-_DATE = re.compile(r"([a-z]+) (\d{1,2})(?:,? (\d{4}))?|(\d{1,2}) ([a-z]+)(?: (\d{4}))?")
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
-_SHORTEST_NAME = 3
-_LEAP = 8  # years, at most, since the last 29 February
-
-Span = tuple[datetime, datetime]
+# -- as people say them: `monday`, `last week`, `feb 20`, `yesterday 12:00`, `5pm`
 
 
-def spoken_span(words: str, now: datetime) -> Span | None:
+def _spoken_span(words: str, now: datetime) -> Span | None:
     """The first moment, and the one after the last; both without a zone."""
     if (at := _clock(words, now)) is not None:
         return at, at
@@ -185,9 +189,9 @@ def _span_of_date(date: re.Match[str], today: datetime) -> Span | None:
         return None
     year, number = date[3] or date[6], int(date[2] or date[4])
     last = int(year or today.year)
-    for one in range(last, last - (1 if year else 1 + _LEAP), -1):
+    for past in range(last, last - (1 if year else 1 + _LEAP), -1):
         try:
-            day = today.replace(year=one, month=month + 1, day=number)
+            day = today.replace(year=past, month=month + 1, day=number)
         except ValueError:
             continue
         if year or day <= today:
@@ -197,19 +201,19 @@ def _span_of_date(date: re.Match[str], today: datetime) -> Span | None:
 
 def _clock(words: str, now: datetime) -> datetime | None:
     """`12:00`, `5pm`: the last time it was that late; `monday 9:30`."""
-    found = _CLOCK.fullmatch(words)
-    if found is None:
+    said = _CLOCK.fullmatch(words)
+    if said is None:
         return None
-    hour = 12 * (found[8] == "noon") if found[8] else int(found[2] or found[6])
-    if half := found[5] or found[7]:
+    hour = 12 * (said[8] == "noon") if said[8] else int(said[2] or said[6])
+    if half := said[5] or said[7]:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + 12 * (half == "pm")
-    at = clock(hour, int(found[3] or 0), int(found[4] or 0))
-    if found[1] is None:
+    at = clock(hour, int(said[3] or 0), int(said[4] or 0))
+    if said[1] is None:
         moment = datetime.combine(now.date(), at)
         return moment - timedelta(days=moment > now)
-    named = _named_span(found[1].replace("-", " "), now)
+    named = _named_span(said[1].replace("-", " "), now)
     if named is None or named[1] - named[0] > timedelta(days=1):
         return None
     return datetime.combine(named[0].date(), at)

@@ -1,4 +1,9 @@
-"""The raw bytes of every source, compressed with a checksum; what of them is lost or masked; and the records in them."""
+"""The raw bytes of every source, compressed with a checksum, and how to read records back.
+
+Bytes that are lost for good can be accepted as lost (`repair --accept-losses`). Secrets may have
+been masked before they were archived (`redact.at_ingest`): a mask has as many bytes as what it
+stands for, so that every offset stays what it is in the file.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import apsw
 import zstandard
@@ -17,13 +23,14 @@ from sess_common import decode
 from sess_common.errors import Exit, SessError
 from sess_schema.ids import SourceId
 
-if TYPE_CHECKING:
-    import apsw
-
-    from sess_schema.ids import SourceId
-
-
 LIVE, PENDING = 0, -1  # chunks.retired: currently in the file; an unfinished last line
+MASK_SIGN = "*"
+SHORTEST_MASK = 4  # bytes; fewer stars are not taken for a mask
+_MASK = re.compile(rb"\*{4,}|\A\*+|\*+\Z")  # the border of a piece may cut one
+_MASKS_FACT, _LOSSES_FACT = "masked_at_ingest", "accepted_losses"
+_KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
+_MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any size
+_DEEPEST = 100  # levels of nesting that readers can handle
 
 _local = threading.local()
 met: list[Damaged] = []  # damage that this process met; `program` tells about it at the end
@@ -71,14 +78,9 @@ def unpack(packed: bytes) -> bytes:
 
 
 def chunk_bytes(db: apsw.Connection, chunk: Chunk) -> bytes:
-    return stored(db, chunk.id, chunk.length)
-
-
-def stored(db: apsw.Connection, key: int, length: int) -> bytes:
-    """The bytes of the chunk with this id."""
-    packed = db.execute("SELECT data FROM chunks WHERE id = ?", (key,)).get
+    packed = db.execute("SELECT data FROM chunks WHERE id = ?", (chunk.id,)).get
     raw = unpack(packed if isinstance(packed, bytes) else b"")
-    if len(raw) != length:  # damage may have turned its checksum off
+    if len(raw) != chunk.length:  # damage may have turned its checksum off
         raise Damaged
     return raw
 
@@ -91,7 +93,7 @@ def source_bytes(db: apsw.Connection, source_id: SourceId) -> Iterator[bytes]:
 
 def current(db: apsw.Connection, source_id: SourceId) -> list[Chunk]:
     """The chunks of the file as last read, the unfinished last line included."""
-    return [*_retired(db, source_id, LIVE), *_retired(db, source_id, PENDING)]
+    return [*chunks(db, source_id, LIVE), *chunks(db, source_id, PENDING)]
 
 
 def earlier(db: apsw.Connection, source_id: SourceId) -> dict[int, list[Chunk]]:
@@ -99,24 +101,20 @@ def earlier(db: apsw.Connection, source_id: SourceId) -> dict[int, list[Chunk]]:
 
     A rewrite retires the chunks from the first byte that differs; those before it are shared.
     """
-    found: dict[int, list[Chunk]] = {}
+    contents: dict[int, list[Chunk]] = {}
     later = current(db, source_id)
     retired = db.execute(
         "SELECT DISTINCT retired FROM chunks WHERE source_id = ? AND retired > 0 ORDER BY 1 DESC",
         (source_id,),
     )
-    for number in [int(one) for (one,) in retired]:
-        left = _retired(db, source_id, number)
+    for number in [int(generation) for (generation,) in retired]:
+        left = chunks(db, source_id, number)
         shared = [chunk for chunk in later if chunk.end <= left[0].offset]
-        later = found[number - 1] = [*shared, *left]
-    return found
+        later = contents[number - 1] = [*shared, *left]
+    return contents
 
 
-def size(chunks: list[Chunk]) -> int:
-    return sum(chunk.length for chunk in chunks)
-
-
-def _retired(db: apsw.Connection, source_id: SourceId, retired: int) -> list[Chunk]:
+def chunks(db: apsw.Connection, source_id: SourceId, retired: int) -> list[Chunk]:
     return [
         Chunk(*row)
         for row in db.execute(
@@ -127,7 +125,7 @@ def _retired(db: apsw.Connection, source_id: SourceId, retired: int) -> list[Chu
     ]
 
 
-_LOSSES_FACT = "accepted_losses"
+# -- lost
 
 
 class Loss(NamedTuple):
@@ -145,7 +143,7 @@ class Loss(NamedTuple):
 
 def accepted_losses(db: apsw.Connection) -> set[Loss]:
     stored = db.execute("SELECT value FROM facts WHERE name = ?", (_LOSSES_FACT,)).get
-    return {Loss(*one) for one in json.loads(stored or "[]")}
+    return {Loss(*loss) for loss in json.loads(stored or "[]")}
 
 
 def accept_losses(db: apsw.Connection, more: Iterable[Loss]) -> None:
@@ -166,15 +164,12 @@ def is_accepted_loss(db: apsw.Connection, source: SourceId, offset: int) -> bool
     """Whether the bytes at a place of the file as last read are known to be lost."""
     path = db.execute("SELECT path FROM sources WHERE id = ?", (source,)).get
     return any(
-        one.path == path and one.retired == 0 and one.offset <= offset < one.end
-        for one in accepted_losses(db)
+        loss.path == path and loss.retired == LIVE and loss.offset <= offset < loss.end
+        for loss in accepted_losses(db)
     )
 
 
-MASK_SIGN = "*"
-SHORTEST_MASK = 4  # bytes; fewer stars are not taken for a mask
-_MASKS_FACT = "masked_at_ingest"
-_MASK = re.compile(rb"\*{4,}|\A\*+|\*+\Z")  # the border of a piece may cut one
+# -- masked
 
 
 def note_masks(db: apsw.Connection) -> None:
@@ -190,13 +185,9 @@ def has_masks(db: apsw.Connection) -> bool:
 
 
 def is_same(live: bytes, archived: bytes, *, masked: bool) -> bool:
-    """Whether a file still has what was archived of it."""
-    if live == archived:
-        return True
-    return masked and len(live) == len(archived) and _is_same_outside_masks(live, archived)
-
-
-def _is_same_outside_masks(live: bytes, archived: bytes) -> bool:
+    """Whether a file still has what was archived of it; masks are not compared."""
+    if live == archived or not masked or len(live) != len(archived):
+        return live == archived
     at = 0
     for mask in _MASK.finditer(archived):
         if live[at : mask.start()] != archived[at : mask.start()]:
@@ -211,9 +202,7 @@ def hidden_bytes(data: bytes) -> bytes:
     return MASK_SIGN.encode() * (len(data) - len(end)) + end
 
 
-_KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
-_MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any size
-_DEEPEST = 100  # levels of nesting that readers can handle
+# -- records, as the agent wrote them
 
 
 class RecordReader:
@@ -222,7 +211,7 @@ class RecordReader:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._chunks: OrderedDict[int, bytes] = OrderedDict()
-        self._places: dict[tuple[int, int], tuple[list[int], list[tuple[int, int]]]] = {}
+        self._places: dict[tuple[int, int], list[Chunk]] = {}
         self._last: tuple[tuple[int, ...], list[Any]] = ((), [])
         self.damaged: set[int] = set()  # chunks that could not be read
 
@@ -230,37 +219,27 @@ class RecordReader:
         """`place`: source, retired, offset, length."""
         retired, offset, length = place[1:]
         source = SourceId(place[0])
-        starts, chunks = self._chunks_of(source, retired)
-        at = max(0, bisect_right(starts, offset) - 1)
         slices = []
-        while at < len(starts) and starts[at] < offset + length:
-            start, (key, size) = starts[at], chunks[at]
-            if start + size > offset:
-                raw = self._unpacked(key, size)
-                slices.append(raw[max(0, offset - start) : min(size, offset + length - start)])
-            at += 1
+        for chunk in self._chunks_from(source, retired, offset):
+            if chunk.offset >= offset + length:
+                break
+            if chunk.end > offset:
+                raw = self._unpacked(chunk)
+                slices.append(raw[max(0, offset - chunk.offset) : offset + length - chunk.offset])
         raw = slices[0] if len(slices) == 1 else b"".join(slices)
-        if len(raw) < length and retired == LIVE:
-            self._miss(source, offset)
+        missing = len(raw) < length and retired == LIVE
+        if missing and not is_accepted_loss(self._db, source, offset):
+            raise Damaged
         return raw
 
-    def _miss(self, source: SourceId, offset: int) -> None:
-        """No piece has these bytes."""
-        if not is_accepted_loss(self._db, source, offset):
-            raise Damaged
-
-    def _chunks_of(self, source: SourceId, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """Where the chunks of a source start, and (id, length) of each."""
-        found = self._places.get((source, retired))
-        if found is None:
-            rows: list[tuple[Any, ...]] = self._db.execute(
-                "SELECT offset, id, length FROM chunks WHERE source_id = ? AND retired = ?"
-                " ORDER BY offset",
-                (source, retired),
-            ).fetchall()
-            found = [row[0] for row in rows], [(row[1], row[2]) for row in rows]
-            self._places[source, retired] = found
-        return found
+    def _chunks_from(self, source: SourceId, retired: int, offset: int) -> Iterator[Chunk]:
+        """The chunk that has this place, and those after it."""
+        if (source, retired) not in self._places:
+            self._places[source, retired] = chunks(self._db, source, retired)
+        places = self._places[source, retired]
+        first = max(0, bisect_right(places, offset, key=attrgetter("offset")) - 1)
+        for at in range(first, len(places)):
+            yield places[at]
 
     def value(self, place: Sequence[int], pointer: str) -> Any:
         """The value in a record that a JSON pointer leads to, or None.
@@ -272,10 +251,10 @@ class RecordReader:
         except Damaged:
             return None
         for value in values:
-            places = (decode.at_pointer(value, one) for one in pointer.split("\n"))
-            found = _joined([unwrapped(one) for one in places])
-            if found is not None and not is_too_deep(found):
-                return found
+            places = (decode.at_pointer(value, place) for place in pointer.split("\n"))
+            joined = _joined([unwrapped(place) for place in places])
+            if joined is not None and not is_too_deep(joined):
+                return joined
         return None
 
     def _values(self, place: tuple[int, ...]) -> list[Any]:
@@ -285,12 +264,13 @@ class RecordReader:
             self._last = (place, [piece.value for piece in pieces if not piece.broken])
         return self._last[1]
 
-    def _unpacked(self, key: int, size: int) -> bytes:
+    def _unpacked(self, chunk: Chunk) -> bytes:
+        key = chunk.id
         if key in self._chunks:
             self._chunks.move_to_end(key)
             return self._chunks[key]
         try:
-            raw = self._chunks[key] = stored(self._db, key, size)
+            raw = self._chunks[key] = chunk_bytes(self._db, chunk)
         except Damaged:
             self.damaged.add(key)
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from zlib import crc32
 
 import apsw
@@ -10,7 +9,7 @@ import apsw
 from sess_common.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import NewType
+    from typing import Any, NewType
 
     SourceId = NewType("SourceId", int)
     SessionId = NewType("SessionId", int)
@@ -27,7 +26,12 @@ NO_EVENT = EventId(0)
 
 
 def short_key(id_: str) -> int:
-    """31 bits, which SQLite stores in four bytes. Others may have the same: compare the id, too."""
+    """By what records, calls and responses are found by the ids that agents gave them.
+
+    These are random: each new one changes another page of an index over them. An index over 31
+    bits, which SQLite stores in four bytes, has a third of the pages, and changes fewer as it
+    grows. Others may have the same key: compare the id, too.
+    """
     return crc32(id_.encode("utf-8", "replace")) & 0x7FFF_FFFF
 
 
@@ -36,6 +40,6 @@ def register_short_key(db: apsw.Connection) -> None:
     db.create_scalar_function("short_key", _of_any, 1, deterministic=True)
 
 
-def _of_any(*given: Any) -> int | None:
-    (id_,) = given
+def _of_any(*values: Any) -> int | None:
+    (id_,) = values
     return None if id_ is None else short_key(id_)

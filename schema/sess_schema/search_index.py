@@ -1,22 +1,31 @@
-"""What a search needs besides the texts: marks in the full-text index, and blocks of events by time."""
+"""What a search needs besides the texts: marks in the full text, and blocks of events by time.
+
+SQLite's tokenizer takes `请修复React组件`, `🤖done` and a shell prompt's glyphs for one word. The
+words inside are indexed again in a separate column, with a few neighbours, so phrases match.
+
+Events are numbered as they are read, mostly as time goes by, but what is imported today may be
+years old. Each block of numbers has an upper bound on the times of its events: so a search finds
+the newest of many matches without sorting all of them.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from itertools import islice
 
 import apsw
 
+from sess_common.patterns import later
+
 # Marks failed calls, so that searching for `is_error` finds them, as grepping a transcript does.
 # The index sees one word that nobody types, so `error` only finds texts that contain it.
 FAILED = "is\ue000error"
-_GLUE = (
+_GLUE = later(  # takes 2 ms, and most queries do not need it
     "[\u0590-\u109f\u1780-\u17ff\u20a0-\u20cf\u2300-\u2bff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff"
     "\uac00-\ud7af\ue000-\uf8ff\uf900-\ufaff\uff66-\uff9f"
     "\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
 )
+BLOCK_BITS = 9  # 512 numbers
 _NEAR = 200  # characters; nobody types a longer word next to a glyph
 _WORDS = 4
 _MOST = 500_000  # places in a text; finding them takes seconds
@@ -27,28 +36,23 @@ def marks_for(status: str | None, *texts: str) -> str:
     return f"{failed} {_glued(*texts)}".strip()
 
 
-@cache
-def _glue() -> re.Pattern[str]:
-    return re.compile(_GLUE)  # takes 2 ms, and most queries do not need it
-
-
 def glue_in(text: str) -> bool:
-    return not text.isascii() and _glue().search(text) is not None
+    return not text.isascii() and _GLUE.search(text) is not None
 
 
 def _glued(*texts: str) -> str:
     """The words next to letters of other scripts, emoji and glyphs, in order."""
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for text in texts:
         if not text.isascii():
-            found.update(dict.fromkeys(islice(_beside(text), _MOST)))
-    return " ".join(found)
+            words.update(dict.fromkeys(islice(_beside(text), _MOST)))
+    return " ".join(words)
 
 
 def _beside(text: str) -> Iterator[str]:
-    pattern, end = _glue(), 0  # of the previous glue
+    end = 0  # of the previous glue
     after = ""
-    for glue in pattern.finditer(text):
+    for glue in _GLUE.finditer(text):
         if after:
             yield after
         begin = max(end, glue.start() - _NEAR)
@@ -59,7 +63,7 @@ def _beside(text: str) -> Iterator[str]:
             yield from _joined(words if whole else words[1:], last=True)
         end = glue.end()
         near = text[end : end + _NEAR]
-        following = pattern.search(near)
+        following = _GLUE.search(near)
         near = near[: following.start()] if following else near
         after = ""
         if near and not near[0].isspace():
@@ -71,12 +75,9 @@ def _beside(text: str) -> Iterator[str]:
 
 
 def _joined(words: list[str], *, last: bool) -> Iterator[str]:
-    some = " ".join(words[-_WORDS:] if last else words[:_WORDS])
-    if any(c.isalnum() for c in some):
-        yield some
-
-
-BLOCK_BITS = 9  # 512 numbers
+    phrase = " ".join(words[-_WORDS:] if last else words[:_WORDS])
+    if any(c.isalnum() for c in phrase):
+        yield phrase
 
 
 def note_blocks(db: apsw.Connection, events: Iterable[tuple[int, int | None]]) -> None:

@@ -1,4 +1,8 @@
-"""An event as the index has it, and the one reader of a session's events."""
+"""An event as the index has it, and the one reader of a session's events.
+
+A new column is a field here and a column in the schema: the writer stores it, `Reader` reads it,
+and exports show it, all by this name. Values that agents wrote are read from the archive.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,6 @@ from sess_schema.ids import NO_EVENT, NO_RECORD, NO_SESSION, EventId, RecordId, 
 
 if TYPE_CHECKING:
     from sess_schema.edits import Edit
-    from sess_schema.ids import EventId, SessionId
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +64,6 @@ TEXTS: Final = ("text", "input", "output")  # in `event_texts`
 COLUMNS: Final = tuple(  # of `events`
     field.name for field in fields(StoredEvent) if field.name not in TEXTS
 )
-
-
 EVERYTHING = 1 << 30  # characters: longer than any text
 _BATCH = 64  # events whose texts are in memory at once
 _SELECT = (
@@ -108,14 +109,14 @@ class Reader:
     def places(self) -> dict[EventId, tuple[int, int]]:
         """Every event once, in order, with its source and offset in this session."""
         current = "" if self._superseded else f" AND {shown.CURRENT}"
-        found: dict[EventId, tuple[int, int]] = {}
+        places: dict[EventId, tuple[int, int]] = {}
         for event, source, offset in self._db.execute(
             f"SELECT e.id, t.source_id, t.offset FROM {shown.EVENTS}"
             f" WHERE t.session_id = ?{current} {shown.IN_ORDER}",
             (self._session,),
         ):
-            found.setdefault(event, (source, offset))
-        return found
+            places.setdefault(event, (source, offset))
+        return places
 
     @cached_property
     def keys(self) -> citations.Keys:
@@ -136,14 +137,14 @@ class Reader:
 
     def some(self, events: Sequence[EventId], most: int = EVERYTHING) -> list[Entry]:
         """These events, with the first `most` characters of each text."""
-        found: dict[int, Entry] = {}
+        entries: dict[int, Entry] = {}
         columns: tuple[Any, ...]
         for columns in self._db.execute(_SELECT, (json.dumps([*events]), most)):
             values: dict[str, Any] = dict(zip(_NAMES, columns, strict=False))
             place, result = columns[-8:-4], columns[-4:]
             answered = None if result[0] is None else result
-            found[values["id"]] = Entry(**values, place=place, result_place=answered)
-        return [found[event] for event in events if event in found]
+            entries[values["id"]] = Entry(**values, place=place, result_place=answered)
+        return [entries[event] for event in events if event in entries]
 
     # -- from the archive
 
@@ -178,14 +179,14 @@ class Reader:
 
     @cached_property
     def _files(self) -> dict[int, list[dict[str, str]]]:
-        found: dict[int, list[dict[str, str]]] = {}
+        files: dict[int, list[dict[str, str]]] = {}
         for event, path, action in self._db.execute(
             "SELECT event_id, path, action FROM files"
             " WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY 1, 2, 3",
             (json.dumps(self.order),),
         ):
-            found.setdefault(event, []).append({"path": path, "action": action})
-        return found
+            files.setdefault(event, []).append({"path": path, "action": action})
+        return files
 
     @cached_property
     def _edited(self) -> set[int]:

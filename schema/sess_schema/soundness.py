@@ -1,4 +1,8 @@
-"""Whether the index is what it should be: every archived byte, every reference, every sum; and where its bytes are."""
+"""Whether the index is what it should be: every archived byte, every reference, every sum.
+
+Readers run these checks (`sess check`, `sess doctor`), and the writer runs them before and after
+it repairs something (`sessiond repair`). Also where the bytes of the index are.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,48 @@ FULL_TEXT = "full text"
 REFERENCES = "references"
 SUMS = "sums"
 LIVE_FILE = "live file"  # differs from the archive although nothing says that it changed
+
+# (table, column, referenced table); NULL refers to nothing.
+REFERENCED = (
+    ("records", "source_id", "sources"),
+    ("records", "session_id", "sessions"),
+    ("records", "copy_of", "records"),
+    ("events", "session_id", "sessions"),
+    ("events", "record_id", "records"),
+    ("events", "result_record_id", "records"),
+    ("events", "id", "event_texts"),
+    ("event_texts", "id", "events"),
+    ("files", "event_id", "events"),
+    ("commits", "event_id", "events"),
+    ("edits", "event_id", "events"),
+    ("usage", "session_id", "sessions"),
+    ("usage", "record_id", "records"),
+    ("usage_sums", "session_id", "sessions"),
+    ("event_sums", "session_id", "sessions"),
+    ("spans", "session_id", "sessions"),
+    ("digests", "session_id", "sessions"),
+    ("leaf_titles", "session_id", "sessions"),
+    ("database_rows", "record_id", "records"),
+)
+_OPTIONAL = {("records", "copy_of"), ("events", "result_record_id")}  # rows do without these
+_FREE = "free"
+_OTHER = "other"
+_PARTS = {
+    "chunks": "archive",
+    "event_texts": "texts",
+    "event_index": "full text",
+    "records": "records",
+    "database_rows": "records",
+    "events": "events",
+    "files": "events",
+    "edits": "events",
+    "commits": "events",
+    "usage": "usage",
+    "usage_sums": "sums",
+    "event_sums": "sums",
+    "spans": "sums",
+    "digests": "sums",
+}
 
 _MOST_PROBLEMS = 100
 
@@ -69,13 +115,13 @@ def structure(db: apsw.Connection, *, deep: bool = True) -> list[Finding]:
 
 def rows(db: apsw.Connection) -> list[Finding]:
     """Dangling references, and sums that are not those of their rows."""
-    found = [Finding(REFERENCES, problem) for problem in broken_references(db)]
+    findings = [Finding(REFERENCES, problem) for problem in broken_references(db)]
     compared = sums.differences(db) | {"digests": digests.differences(db)}
     for table, wrong in compared.items():
         if wrong:
             rows = "row" if wrong == 1 else "rows"
-            found.append(Finding(SUMS, f"{wrong:,} {rows} of {table} not what they sum up"))
-    return found
+            findings.append(Finding(SUMS, f"{wrong:,} {rows} of {table} not what they sum up"))
+    return findings
 
 
 class ArchiveCheck:
@@ -135,24 +181,17 @@ class ArchiveCheck:
                 " WHERE part_of IS NULL AND kind <> 'database' ORDER BY id"
             ).fetchall()
             for source, path, end in files:
-                live = [
-                    Chunk(*row)
-                    for row in self._db.execute(
-                        "SELECT id, retired, offset, length FROM chunks"
-                        " WHERE source_id = ? AND retired = 0 ORDER BY offset",
-                        (source,),
-                    )
-                ]
+                live = archive.chunks(self._db, source, archive.LIVE)
                 yield from self._missing(_gaps(source, path, live, end))
         yield from self._missing(_records_without_bytes(self._db, self._only))
 
-    def _missing(self, found: Iterable[Finding]) -> Iterator[Finding]:
+    def _missing(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not known to be lost."""
-        for one in found:
-            if one.loss in self._accepted:
-                self._count(accepted=one.loss.size if one.loss else 0)
+        for finding in findings:
+            if finding.loss is not None and finding.loss in self._accepted:
+                self._count(accepted=finding.loss.size)
             else:
-                yield one
+                yield finding
 
     def _chunk(
         self, source: SourceId, path: str, chunk: Chunk, compare: _LiveFile | None
@@ -233,9 +272,8 @@ class _LiveFile:
             return None
         now = os.fstat(fd)
         seen = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-        if (
-            seen != stat or now.st_size == 0
-        ):  # the next sync reads it; an emptied one keeps its bytes
+        # The next sync reads what changed; an emptied file keeps its bytes.
+        if seen != stat or now.st_size == 0:
             os.close(fd)
             return None
         return cls(fd, masked=masked)
@@ -247,26 +285,41 @@ class _LiveFile:
         os.close(self._fd)
 
 
+def broken_references(db: apsw.Connection) -> list[str]:
+    """One line for each kind of dangling reference, including foreign keys."""
+    counts = [(_dangling(db, *reference), *reference) for reference in REFERENCED]
+    enforced = db.execute(
+        'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
+    )
+    return [
+        *(
+            f"{n:,} of {table}.{column} are not in {parent}"
+            for n, table, column, parent in counts
+            if n
+        ),
+        *(f"{n:,} of {table} are not in {parent}" for table, parent, n in enforced),
+    ]
+
+
 def dangling(db: apsw.Connection) -> int:
     """How many rows refer to rows that do not exist."""
-    return sum(
-        int(db.execute(f"SELECT count(*) FROM {table} WHERE {_is_dangling(*one)}").get or 0)
-        for one in REFERENCED
-        for table in one[:1]
-    )
+    return sum(_dangling(db, *reference) for reference in REFERENCED)
 
 
 def remove_dangling(db: apsw.Connection) -> None:
     """Remove rows that refer to rows that do not exist, until there are none."""
     while dangling(db):
-        for one in REFERENCED:
-            table, column, _ = one
-            if (table, column) == ("records", "copy_of"):
-                db.execute(f"UPDATE records SET copy_of = NULL WHERE {_is_dangling(*one)}")
-            elif (table, column) == ("events", "result_record_id"):
-                db.execute(f"UPDATE events SET result_record_id = NULL WHERE {_is_dangling(*one)}")
+        for table, column, parent in REFERENCED:
+            where = _is_dangling(table, column, parent)
+            if (table, column) in _OPTIONAL:
+                db.execute(f"UPDATE {table} SET {column} = NULL WHERE {where}")
             else:
-                db.execute(f"DELETE FROM {table} WHERE {_is_dangling(*one)}")
+                db.execute(f"DELETE FROM {table} WHERE {where}")
+
+
+def _dangling(db: apsw.Connection, table: str, column: str, parent: str) -> int:
+    where = _is_dangling(table, column, parent)
+    return int(db.execute(f"SELECT count(*) FROM {table} WHERE {where}").get or 0)
 
 
 def _is_dangling(table: str, column: str, parent: str) -> str:
@@ -285,82 +338,24 @@ def full_text(db: apsw.Connection) -> list[Finding]:
     return []
 
 
-# (table, column, referenced table); NULL refers to nothing.
-REFERENCED = (
-    ("records", "source_id", "sources"),
-    ("records", "session_id", "sessions"),
-    ("records", "copy_of", "records"),
-    ("events", "session_id", "sessions"),
-    ("events", "record_id", "records"),
-    ("events", "result_record_id", "records"),
-    ("events", "id", "event_texts"),
-    ("event_texts", "id", "events"),
-    ("files", "event_id", "events"),
-    ("commits", "event_id", "events"),
-    ("edits", "event_id", "events"),
-    ("usage", "session_id", "sessions"),
-    ("usage", "record_id", "records"),
-    ("usage_sums", "session_id", "sessions"),
-    ("event_sums", "session_id", "sessions"),
-    ("spans", "session_id", "sessions"),
-    ("digests", "session_id", "sessions"),
-    ("leaf_titles", "session_id", "sessions"),
-    ("database_rows", "record_id", "records"),
-)
-
-
-def broken_references(db: apsw.Connection) -> list[str]:
-    """One line for each kind of dangling reference, including foreign keys."""
-    found = [
-        f"{count:,} of {table}.{column} are not in {parent}"
-        for table, column, parent in REFERENCED
-        if (
-            count := db.execute(
-                f"SELECT count(*) FROM {table} c WHERE c.{column} IS NOT NULL"
-                f" AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = c.{column})"
-            ).get
-        )
-    ]
-    enforced = db.execute(
-        'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
-    )
-    return found + [
-        f"{count:,} of {table} are not in {parent}" for table, parent, count in enforced
-    ]
-
-
-_FREE = "free"
-_OTHER = "other"
-_PARTS = {
-    "chunks": "archive",
-    "event_texts": "texts",
-    "event_index": "full text",
-    "records": "records",
-    "database_rows": "records",
-    "events": "events",
-    "files": "events",
-    "edits": "events",
-    "commits": "events",
-    "usage": "usage",
-    "usage_sums": "sums",
-    "event_sums": "sums",
-    "spans": "sums",
-    "digests": "sums",
-}
+# -- where the bytes are
 
 
 def bytes_by_part(db: apsw.Connection) -> dict[str, int]:
-    """Bytes of each part with its indexes, the largest first; `free` is what deletions left."""
+    """Bytes of each part with its indexes, the largest first; `free` is what deletions left.
+
+    Reads every page, so only where somebody asks for it.
+    """
     tables = dict(db.execute("SELECT name, tbl_name FROM sqlite_schema WHERE rootpage"))
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for name, size in db.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE"):
         table = tables.get(name, name)
         if table.startswith("event_index_"):
             table = "event_index"
         part = _PARTS.get(table, _OTHER)
-        found[part] = found.get(part, 0) + size
-    found[_FREE] = db.pragma("freelist_count") * db.pragma("page_size")
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+        sizes[part] = sizes.get(part, 0) + size
+    sizes[_FREE] = db.pragma("freelist_count") * db.pragma("page_size")
+    return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 
 
 def transcript_bytes(db: apsw.Connection) -> int:

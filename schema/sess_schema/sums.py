@@ -1,4 +1,9 @@
-"""Sums per quarter of an hour and session, and when it was active: stored by the writer, read by statistics."""
+"""Sums per quarter of an hour and session: stored by the writer, read by statistics.
+
+Every time zone is a whole number of quarters from UTC, so days can be summed in any of them.
+Writer and readers share this SQL, and how the moments of a session add up to active time: what the
+writer stores is what a reader would count.
+"""
 
 from __future__ import annotations
 
@@ -8,96 +13,12 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from sess_common.classes import TYPE_CHECKING
 from sess_schema import labels
 from sess_schema.ids import SessionId
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 QUARTER = 15 * 60 * 1000
 IDLE = 5 * 60 * 1000  # longer gaps count as this much
 NEAR = 2000  # notices this close before a prompt came with it
-
-# Session, first and last moment, active time, the share before prompts, starts with a prompt.
-Summed = tuple[SessionId, int, int, int, int, bool]
-
-
-class Moment(NamedTuple):
-    """The time of an event or of a result."""
-
-    ts: int
-    said: bool  # not a notice
-    prompted: bool
-
-
-class Span(NamedTuple):
-    """A session's activity in one quarter of an hour."""
-
-    session: SessionId
-    first: int
-    last: int
-    inside: int  # between its moments, each gap capped at five minutes
-    waited: int  # of that, before prompts
-    prompted: bool  # starts with a prompt
-    before: int  # the uncapped gap since the previous span; 0 for the first
-
-    @property
-    def active(self) -> int:
-        return self.inside + min(self.before, IDLE)
-
-    @property
-    def user(self) -> int:
-        return self.waited + (min(self.before, IDLE) if self.prompted else 0)
-
-
-def summed_moments(session: SessionId, moments: Iterable[Moment]) -> Iterator[Summed]:
-    """Sums by quarter of an hour, as the writer stores them and readers compute them."""
-    for _, group in groupby(_marked(moments), key=lambda one: one[0] // QUARTER):
-        marked = [*group]
-        gaps = [(min(b - a, IDLE), prompted) for (a, _), (b, prompted) in pairwise(marked)]
-        yield (
-            session, marked[0][0], marked[-1][0], sum(gap for gap, _ in gaps),
-            sum(gap for gap, prompted in gaps if prompted), marked[0][1],
-        )  # fmt: skip
-
-
-def _marked(moments: Iterable[Moment]) -> list[tuple[int, bool]]:
-    """Each moment once, in order, and whether it belongs to a prompt.
-
-    Notices just before a prompt came with it: the wait before them was the person's.
-    """
-    merged: dict[int, tuple[bool, bool]] = {}
-    for ts, said, prompted in moments:
-        before = merged.get(ts, (False, False))
-        merged[ts] = (before[0] or bool(said), before[1] or bool(prompted))
-    found: list[tuple[int, bool]] = []
-    next_ts, next_prompted = 0, False
-    for ts in sorted(merged, reverse=True):
-        said, prompted = merged[ts]
-        if said:
-            next_ts, next_prompted = ts, prompted
-        found.append((ts, next_prompted and next_ts - ts <= NEAR))
-    return found[::-1]
-
-
-def moments_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
-    """From rows of `ts`, `SAID`, `WAITED_FOR` and `answered`."""
-    for ts, said, prompted, answered in rows:
-        if ts is not None and ts >= 0:
-            yield Moment(ts, said, prompted)
-        if answered is not None and answered >= 0:
-            yield Moment(answered, said=True, prompted=False)
-
-
-def joined_spans(rows: Sequence[Summed]) -> Iterator[Span]:
-    """Each span with the gap before it; rows are sorted by session and time."""
-    for number, (session, first, last, inside, waited, prompted) in enumerate(rows):
-        same = number > 0 and rows[number - 1][0] == session
-        before = first - rows[number - 1][2] if same else 0
-        yield Span(session, first, last, inside, waited, bool(prompted), before)
-
 
 UNDATED = -1
 CHARS_PER_TOKEN = 4
@@ -132,6 +53,90 @@ EVENT_SUMS = (
 # Notices and summaries are neither work nor waiting.
 SAID = "e.type NOT IN ('system', 'summary')"
 COUNTED_EVENTS = f"(e.type = 'tool_use' OR {PROMPT}) AND e.retired = 0 AND {CALLED}"
+
+# Session, first and last moment, active time, the share before prompts, starts with a prompt.
+Summed = tuple[SessionId, int, int, int, int, bool]
+
+
+class Moment(NamedTuple):
+    """The time of an event or of a result."""
+
+    ts: int
+    said: bool  # not a notice
+    prompted: bool
+
+
+class Span(NamedTuple):
+    """A session's activity in one quarter of an hour."""
+
+    session: SessionId
+    first: int
+    last: int
+    inside: int  # between its moments, each gap capped at five minutes
+    waited: int  # of that, before prompts
+    prompted: bool  # starts with a prompt
+    before: int  # the uncapped gap since the previous span; 0 for the first
+
+    @property
+    def active(self) -> int:
+        return self.inside + min(self.before, IDLE)
+
+    @property
+    def user(self) -> int:
+        return self.waited + (min(self.before, IDLE) if self.prompted else 0)
+
+
+# -- moments, the gaps between them, and who spent each gap
+
+
+def summed_moments(session: SessionId, moments: Iterable[Moment]) -> Iterator[Summed]:
+    """Sums by quarter of an hour, as the writer stores them and readers compute them."""
+    for _, group in groupby(_marked(moments), key=lambda moment: moment[0] // QUARTER):
+        marked = [*group]
+        gaps = [(min(b - a, IDLE), prompted) for (a, _), (b, prompted) in pairwise(marked)]
+        yield (
+            session, marked[0][0], marked[-1][0], sum(gap for gap, _ in gaps),
+            sum(gap for gap, prompted in gaps if prompted), marked[0][1],
+        )  # fmt: skip
+
+
+def _marked(moments: Iterable[Moment]) -> list[tuple[int, bool]]:
+    """Each moment once, in order, and whether it belongs to a prompt.
+
+    Notices just before a prompt came with it: the wait before them was the person's.
+    """
+    merged: dict[int, tuple[bool, bool]] = {}
+    for ts, said, prompted in moments:
+        before = merged.get(ts, (False, False))
+        merged[ts] = (before[0] or bool(said), before[1] or bool(prompted))
+    marked: list[tuple[int, bool]] = []
+    next_ts, next_prompted = 0, False
+    for ts in sorted(merged, reverse=True):
+        said, prompted = merged[ts]
+        if said:
+            next_ts, next_prompted = ts, prompted
+        marked.append((ts, next_prompted and next_ts - ts <= NEAR))
+    return marked[::-1]
+
+
+def moments_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
+    """From rows of `ts`, `SAID`, `WAITED_FOR` and `answered`."""
+    for ts, said, prompted, answered in rows:
+        if ts is not None and ts >= 0:
+            yield Moment(ts, said, prompted)
+        if answered is not None and answered >= 0:
+            yield Moment(answered, said=True, prompted=False)
+
+
+def joined_spans(rows: Sequence[Summed]) -> Iterator[Span]:
+    """Each span with the gap before it; rows are sorted by session and time."""
+    for number, (session, first, last, inside, waited, prompted) in enumerate(rows):
+        same = number > 0 and rows[number - 1][0] == session
+        before = first - rows[number - 1][2] if same else 0
+        yield Span(session, first, last, inside, waited, bool(prompted), before)
+
+
+# -- what is stored
 
 
 def quarter(ts: str) -> str:
@@ -192,7 +197,8 @@ def _spans(db: apsw.Connection, key: dict[str, int]) -> Iterator[tuple[object, .
     """The span of one quarter, if it has any events."""
     begin, end = key["quarter"] * QUARTER, (key["quarter"] + 1) * QUARTER
     rows: list[Any] = db.execute(_MOMENTS, key).fetchall()
-    near = (one for one in moments_of(row[:4] for row in rows) if begin <= one.ts < end + NEAR)
+    moments = moments_of(row[:4] for row in rows)
+    near = (moment for moment in moments if begin <= moment.ts < end + NEAR)
     for session, first, *summed in summed_moments(SessionId(key["session"]), near):
         if first < end:
             chars = sum(row[4] for row in rows if row[0] is not None and row[0] < end)
@@ -254,13 +260,13 @@ def differences(db: apsw.Connection) -> dict[str, int]:
         " FROM events e JOIN sessions s ON s.id = e.session_id"
         f" WHERE {COUNTED_EVENTS} GROUP BY 1, 2, 3",
     }
-    found = {}
+    wrong = {}
     for table, anew in counted.items():
         sides = (f"{anew} EXCEPT SELECT * FROM {table}", f"SELECT * FROM {table} EXCEPT {anew}")
         counts = [db.execute(f"SELECT count(*) FROM ({side})").get for side in sides]
-        found[table] = max(int(count or 0) for count in counts)
-    found["spans"] = _wrong_spans(db)
-    return found
+        wrong[table] = max(int(count or 0) for count in counts)
+    wrong["spans"] = _wrong_spans(db)
+    return wrong
 
 
 def _wrong_spans(db: apsw.Connection) -> int:

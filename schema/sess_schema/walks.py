@@ -1,4 +1,8 @@
-"""What the index knows of walks over all places: whether the first one ended, and what the last one could not read."""
+"""What the index knows of full walks: whether the first one ended, what the last could not read.
+
+Half of a first index would answer "nothing found". So a new one has a mark, which the first walk
+over all places removes when it ends; a walk that was killed leaves it to the next one.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,12 @@ from collections.abc import Iterable
 
 import apsw
 
-from sess_common.classes import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import apsw
-
-
 _FIRST_FACT = "first_walk_unfinished"
+_SKIPPED_FACT = "skipped"
+_ENTRIES = (
+    "SELECT j.value ->> 0 AS path, j.value ->> 1 AS reason FROM facts f, json_each(f.value) j"
+    f" WHERE f.name = '{_SKIPPED_FACT}'"
+)
 
 
 def begin_first(db: apsw.Connection) -> None:
@@ -29,23 +32,13 @@ def is_first_unfinished(db: apsw.Connection) -> bool:
     return db.execute("SELECT 1 FROM facts WHERE name = ?", (_FIRST_FACT,)).get is not None
 
 
-_SKIPPED_FACT = "skipped"
-_ENTRIES = (
-    "SELECT j.value ->> 0 AS path, j.value ->> 1 AS reason FROM facts f, json_each(f.value) j"
-    f" WHERE f.name = '{_SKIPPED_FACT}'"
-)
-
-
-def keep_skipped(db: apsw.Connection, found: Iterable[tuple[str, str]]) -> None:
+def keep_skipped(db: apsw.Connection, places: Iterable[tuple[str, str]]) -> None:
     """Replace the list; nothing is written if it is the same."""
     import json  # searches do without it
 
-    entries = sorted({_printable(path): why for path, why in found}.items())
-    new, old = (
-        json.dumps(entries),
-        db.execute("SELECT value FROM facts WHERE name = ?", (_SKIPPED_FACT,)),
-    )
-    if new != (old.get or "[]"):
+    new = json.dumps(sorted({_printable(path): why for path, why in places}.items()))
+    old = db.execute("SELECT value FROM facts WHERE name = ?", (_SKIPPED_FACT,)).get
+    if new != (old or "[]"):
         with db:
             db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_SKIPPED_FACT, new))
 

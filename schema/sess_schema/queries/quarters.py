@@ -30,7 +30,6 @@ from sess_schema.sums import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import tzinfo
     from typing import Any
 

@@ -1,4 +1,8 @@
-"""Tokens, cost, activity and time, summed by any group."""
+"""Tokens, cost and activity, summed by any group, and how time was spent.
+
+The writer keeps sums per quarter of an hour and session (`sess_schema.sums`), which are added up
+here by group. Only quarters that a window cuts through are counted event by event.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 import apsw
 
@@ -37,25 +42,22 @@ class Stats(Selection):
 
     def groups(self, db: apsw.Connection, by: str) -> dict[str, Tally]:
         """The sums by group; they always add up to the total."""
-        return {group: inner[""] for group, inner in self._summed(db, by, "").items()}
+        return {group: inner[""] for group, inner in self.table(db, by, "").items()}
 
     def table(self, db: apsw.Connection, by: str, then: str) -> dict[str, dict[str, Tally]]:
         """The sums by two groups, such as day and model."""
-        return self._summed(db, by, then)
-
-    def _summed(self, db: apsw.Connection, by: str, then: str) -> dict[str, dict[str, Tally]]:
         reader = Reader(db, self, {by, then})
-        found: dict[str, dict[str, Sum]] = {}
+        sums_by: dict[str, dict[str, Sum]] = {}
         outer, inner = self.label(reader, by), self.label(reader, then)
         for row in reader.rows():
-            group = found.setdefault(outer(row), {})
+            group = sums_by.setdefault(outer(row), {})
             name = inner(row)
             if name not in group:
                 group[name] = Sum()
             group[name].add(row.counts, row.root)
         return {
-            group: {name: found[group][name].tally() for name in sorted(found[group])}
-            for group in sorted(found)
+            group: {name: inner_sums[name].tally() for name in sorted(inner_sums)}
+            for group, inner_sums in sorted(sums_by.items())
         }
 
     def condition(self, db: apsw.Connection, ts: str) -> tuple[str, tuple[object, ...]]:
@@ -128,6 +130,8 @@ def period(by: str, quarter: int, zone: tzinfo | None) -> str:
     return f"{moment:%Y-%m-%d}"
 
 
+# -- how time was spent: by agents, by people, and how many sessions ran at once
+
 Active = tuple[int, int, int]  # session, start, end
 
 
@@ -163,23 +167,22 @@ def _concurrency(db: apsw.Connection, reader: Reader, spans: list[Span]) -> int:
     possible, the pauses of the other spans need not be read.
     """
     root = {key: session.root for key, session in reader.sessions.items()}
-    all_ = [(root[span.session], _begun(span), span.last) for span in spans]
-    whole = [one for one, span in zip(all_, spans, strict=True) if not _rested(span)]
-    least = max((count for _, count in _counts(whole)), default=0)
-    possible = [*_counts(all_)]
+    possible = [*_counts((root[span.session], _begun(span), span.last) for span in spans)]
+    unbroken = [
+        (root[span.session], _begun(span), span.last) for span in spans if not _has_pauses(span)
+    ]
+    least = _most(unbroken)
     moments = [moment for moment, _ in possible]
-    known = len(whole)
-    for span in filter(_rested, spans):
+    pieces: list[Active] = []
+    for span in filter(_has_pauses, spans):
         first = max(0, bisect_left(moments, _begun(span)) - 1)
         last = bisect_right(moments, span.last)
         if max(count for _, count in possible[first:last]) > least:
-            whole += ((root[span.session], *piece) for piece in _pieces(db, span))
-    if len(whole) == known:
-        return least
-    return max((count for _, count in _counts(whole)), default=0)
+            pieces += ((root[span.session], *piece) for piece in _pieces(db, span))
+    return _most(unbroken + pieces) if pieces else least
 
 
-def _rested(span: Span) -> bool:
+def _has_pauses(span: Span) -> bool:
     return span.inside < span.last - span.first
 
 
@@ -200,17 +203,21 @@ def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
         )
     ]
     begun = _begun(span)
-    for one, other in pairwise(times):
-        if other - one > IDLE:
-            yield begun, one
-            begun = other
+    for moment, following in pairwise(times):
+        if following - moment > IDLE:
+            yield begun, moment
+            begun = following
     yield begun, span.last
+
+
+def _most(active: Iterable[Active]) -> int:
+    return max((count for _, count in _counts(active)), default=0)
 
 
 def _counts(active: Iterable[Active]) -> Iterator[tuple[int, int]]:
     """The number of active sessions at each moment where it changes."""
     changes: list[tuple[int, int]] = []
-    for _, intervals in groupby(sorted(active), key=lambda one: one[0]):
+    for _, intervals in groupby(sorted(active), key=itemgetter(0)):
         ended: int | None = None
         for _, first, last in intervals:
             if ended is None or first > ended:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import add
 
-from sess_common.classes import dataclass, field
+from sess_common.classes import TYPE_CHECKING, dataclass, field
 from sess_schema.ids import SessionId
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @dataclass(slots=True)
@@ -32,22 +35,8 @@ class Tally:
     sessions: set[SessionId] = field(default_factory=set)  # their roots
 
     def add(self, other: Tally) -> None:
-        self.input_tokens += other.input_tokens
-        self.output_tokens += other.output_tokens
-        self.cache_write_tokens += other.cache_write_tokens
-        self.cache_write_1h_tokens += other.cache_write_1h_tokens
-        self.cache_read_tokens += other.cache_read_tokens
-        self.cost_nano += other.cost_nano
-        self.unpriced += other.unpriced
-        self.requests += other.requests
-        self.saved_nano += other.saved_nano
-        self.placeholders += other.placeholders
-        self.placeholder_chars += other.placeholder_chars
-        self.reasoning_tokens += other.reasoning_tokens
-        self.prompts += other.prompts
-        self.tool_calls += other.tool_calls
-        self.tool_errors += other.tool_errors
-        self.tool_denied += other.tool_denied
+        for name in NAMES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.sessions |= other.sessions
 
     @property
@@ -86,8 +75,5 @@ class Sum:
         self.sessions |= other.sessions
 
     def tally(self) -> Tally:
-        found = Tally()
-        for name, count in zip(NAMES, self.counts, strict=True):
-            setattr(found, name, count)
-        found.sessions = self.sessions
-        return found
+        counts: dict[str, Any] = dict(zip(NAMES, self.counts, strict=True))
+        return Tally(**counts, sessions=self.sessions)

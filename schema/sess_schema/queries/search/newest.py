@@ -1,4 +1,9 @@
-"""Events by time: all in order, the newest that match without sorting all that do, and where a page of them ended."""
+"""Events by time: the newest that match, all in order, and where a page of them ended.
+
+Events are numbered as they were read, which is not their order in time. Their blocks are looked at
+by the newest event that each may hold, until no other block can have a newer match: so a common
+word does not make a search sort all that match.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,20 @@ from sess_schema import search_index
 from sess_schema.queries.fields import Condition, Range
 from sess_schema.queries.search.plan import Plan, between, matching
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    Row = tuple[Any, ...]  # number and time of an event, and what else was asked for
+
 BY_TIME = {"newest": "e.ts DESC, e.id DESC", "oldest": "e.ts, e.id"}
 # The same without using an index.
 SORTED = {"newest": "+e.ts DESC, +e.id DESC", "oldest": "+e.ts, +e.id"}
 _FIRST = 20_000  # events, or an eighth of them
+_BLOCKS_AT_ONCE = 4  # to begin with
+_GAP = 1 << 14  # events, which take longer to read than another query to start
+_LONGEST_CURSOR = 1 << 20
+
+Position = tuple[int | None, int]  # time and number of an event
 
 
 def split_by_time(db: apsw.Connection, top: int, sort: str) -> tuple[Condition, Condition] | None:
@@ -45,18 +60,6 @@ def after_row(last: tuple[int | None, int] | None, sort: str) -> Condition | Non
         return Condition(f"(e.ts IS NULL AND e.id {sign} ?){more}", (event,))
     undated = " OR e.ts IS NULL" if sort == "newest" else ""
     return Condition(f"e.ts {sign} ? OR (e.ts = ? AND e.id {sign} ?){undated}", (ts, ts, event))
-
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    Row = tuple[Any, ...]  # number and time of an event, and what else was asked for
-
-Position = tuple[int | None, int]  # time and number of an event
-
-_BLOCKS_AT_ONCE = 4  # to begin with
-_GAP = 1 << 14  # events, which take longer to read than another query to start
-_BEHIND_ALL = (1 << 63) - 1  # a number that no event has
 
 
 def newest(
@@ -207,11 +210,14 @@ def _stretches(blocks: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, in
     yield first, last
 
 
-_LONGEST_CURSOR = 1 << 20
-
-
 @dataclass(frozen=True, slots=True)
 class Cursor:
+    """Where a page of results ended, as text for the next request to pass back.
+
+    New events never appear in later pages: their ids are larger than `top`. They may shift scores,
+    so the events already returned from the current pool are listed, not counted.
+    """
+
     query: int  # fingerprint: another query cannot continue from here
     now: int
     top: int

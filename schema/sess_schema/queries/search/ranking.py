@@ -1,9 +1,8 @@
 """Ranks matches.
 
-bm25 (`relevance.py`) with weights per column; prompts, answers, titles and recent events score
-higher. A word that is nearly everywhere carries little information, and ranking all its matches
-would be slow: events are ranked in pools, the newest first, and the first pool also has older
-prompts and answers.
+bm25 with weights per column; prompts, answers, titles and recent events score higher. A word that
+is nearly everywhere carries little information, and ranking all its matches would be slow: events
+are ranked in pools, the newest first, and the first pool also has older prompts and answers.
 """
 
 from __future__ import annotations
@@ -23,70 +22,6 @@ from sess_schema.queries.search.plan import Plan
 if TYPE_CHECKING:
     from typing import Any
 
-
-RELEVANCE = "relevance"
-COUNTED = 1000  # events with a phrase
-# The constants of bm25.
-_K1, _B = 1.2, 0.75
-_LEAST = 1e-6  # for a phrase in more than half of all events
-
-
-_registered = WeakSet[apsw.Connection]()
-
-
-class _Enough(Exception):
-    """Enough events of a phrase were counted."""
-
-
-def register_relevance(db: apsw.Connection) -> None:
-    """Make it available as `relevance(event_index, top, WEIGHT...)`; higher is better.
-
-    `top` is the largest number of an event.
-    """
-    if db not in _registered:  # SQLite would keep each registration until the connection is closed
-        db.register_fts5_function(RELEVANCE, _relevance)
-        _registered.add(db)
-
-
-def _relevance(api: Any, *given: Any) -> float:
-    top, *weights = given
-    if api.aux_data is None:  # the first row of a query
-        rows = api.row_count
-        rarities = [_rarity(rows, _hits(api, phrase, top)) for phrase in range(api.phrase_count)]
-        api.aux_data = rarities, api.column_total_size() / rows
-    rarities, mean = api.aux_data
-    length = _K1 * (1 - _B + _B * api.column_size() / mean)
-    found = 0.0
-    for phrase, rarity in enumerate(rarities):
-        times = 0.0
-        for weight, places in zip(weights, api.phrase_locations(phrase), strict=True):
-            times += weight * len(places)
-        found += rarity * times * (_K1 + 1) / (times + length)
-    return found
-
-
-def _hits(api: Any, phrase: int, top: int) -> float:
-    """How many events have a phrase; the largest part of very many is estimated."""
-    count = last = 0
-
-    def count_one(row: Any, _: None) -> None:
-        nonlocal count, last
-        count += 1
-        if count == COUNTED:
-            last = row.rowid
-            raise _Enough
-
-    try:
-        api.query_phrase(phrase, count_one, None)
-    except _Enough:
-        return float(min(api.row_count, count * max(1.0, top / last)))
-    return count
-
-
-def _rarity(rows: int, hits: float) -> float:
-    return max(_LEAST, log((rows - hits + 0.5) / (hits + 0.5)))
-
-
 # text, input, output, marks: what people and models said weighs more than what a tool printed.
 _WEIGHTS = "10.0, 5.0, 1.0, 3.0"
 POOL = 1500
@@ -101,7 +36,12 @@ _TYPE = (
 _HALF_LIFE = 14 * DAY
 _FRESH = f"(1 + 0.6 * pow(0.5, min(max(? - coalesce(e.ts, 0), 0) / {_HALF_LIFE}.0, 50)))"
 # Type and time must decide even for a word that is everywhere (whose relevance is 0).
-_SCORE = f"(0.5 + ? * {RELEVANCE}(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
+_SCORE = f"(0.5 + ? * relevance(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
+
+COUNTED = 1000  # events with a phrase
+_K1, _B = 1.2, 0.75  # the constants of bm25
+_LEAST = 1e-6  # for a phrase in more than half of all events
+_registered = WeakSet[apsw.Connection]()
 
 # Event, time, score (higher is better), session.
 Row = tuple["EventId", int | None, float, "SessionId"]
@@ -158,3 +98,62 @@ class Ranker:
 def _best(row: Row) -> tuple[float, bool, int, int]:
     event, ts, score, _ = row
     return score, ts is not None, ts or 0, event
+
+
+# -- how well a text matches, as an SQL function
+
+
+class _Enough(Exception):
+    """Enough events of a phrase were counted."""
+
+
+def register_relevance(db: apsw.Connection) -> None:
+    """Make it available as `relevance(event_index, top, WEIGHT...)`; higher is better.
+
+    `top` is the largest number of an event. FTS5's own bm25 counts every event with a phrase to
+    know how rare it is, which for common phrases of a large index takes longer than the search.
+    This one counts the first of them, and estimates the rest from how close together they are. Up
+    to that many both give the same.
+    """
+    if db not in _registered:  # SQLite would keep each registration until the connection is closed
+        db.register_fts5_function("relevance", _relevance)
+        _registered.add(db)
+
+
+def _relevance(api: Any, *arguments: Any) -> float:
+    top, *weights = arguments
+    if api.aux_data is None:  # the first row of a query
+        rows = api.row_count
+        rarities = [_rarity(rows, _hits(api, phrase, top)) for phrase in range(api.phrase_count)]
+        api.aux_data = rarities, api.column_total_size() / rows
+    rarities, mean = api.aux_data
+    length = _K1 * (1 - _B + _B * api.column_size() / mean)
+    score = 0.0
+    for phrase, rarity in enumerate(rarities):
+        times = 0.0
+        for weight, places in zip(weights, api.phrase_locations(phrase), strict=True):
+            times += weight * len(places)
+        score += rarity * times * (_K1 + 1) / (times + length)
+    return score
+
+
+def _hits(api: Any, phrase: int, top: int) -> float:
+    """How many events have a phrase; the largest part of very many is estimated."""
+    count = last = 0
+
+    def count_one(row: Any, _: None) -> None:
+        nonlocal count, last
+        count += 1
+        if count == COUNTED:
+            last = row.rowid
+            raise _Enough
+
+    try:
+        api.query_phrase(phrase, count_one, None)
+    except _Enough:
+        return float(min(api.row_count, count * max(1.0, top / last)))
+    return count
+
+
+def _rarity(rows: int, hits: float) -> float:
+    return max(_LEAST, log((rows - hits + 0.5) / (hits + 0.5)))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import apsw
 
+from sess_common.classes import TYPE_CHECKING
 from sess_common.patterns import later
 from sess_schema.queries.search.engine import Hit
 
 if TYPE_CHECKING:
     from sess_schema.ids import EventId, SessionId
     from sess_schema.session import Entry, Reader
-
 
 _NUMBERED = later(r"\s*(\d{1,9})(?:→|\t)")  # how agents print a file they read
 _PLACES = later(  # path:12: as in grep output, and Python tracebacks
@@ -24,6 +22,7 @@ _FILE = later(
     r"|rb|rs|scala|sh|sql|svelte|swift|tf|toml|ts|tsx|txt|vue|xml|yaml|yml|zig)"
 )
 _WINDOW = 500
+_SHOWN = 300  # characters of a neighbour
 
 
 def location(db: apsw.Connection, hit: Hit, texts: list[str]) -> tuple[str | None, int | None]:
@@ -72,11 +71,8 @@ def _line(text: str, at: int) -> tuple[str, int]:
     return text[begin : min(end if end >= 0 else len(text), at + _WINDOW)], at - begin
 
 
-_SHOWN = 300  # characters
-
-
 class Neighbours:
-    """Reads the order of each session once."""
+    """The events just before and after an event; the order of each session is read once."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
