@@ -1,4 +1,4 @@
-"""The views of `sess stats`: one module each, whose `report` is independent of the format."""
+"""The views of `sess stats`: each makes a `Report`, whatever the format."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ VIEWS = (
     "tools", "errors", "latency", "cache", "context", "edits", "interruptions", "windows",
     "calendar", "files",
 )  # fmt: skip
+# Of the views that share a module with another one.
+_MODULES = {
+    "latency": "tools", "interruptions": "errors", "edits": "files",
+    "cache": "usage", "context": "usage", "windows": "usage",
+}  # fmt: skip
 
 
-def report_of(name: str, db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+def report_of(view: str, db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     """A view's report; loads only its module."""
-    found: Report = import_module(f"sess_cli.render.stats.{name}").report(db, asked, options)
-    return found
+    module = import_module(f"sess_cli.render.stats.{_MODULES.get(view, view)}")
+    report: Report = getattr(module, f"{view}_report")(db, asked, options)
+    return report

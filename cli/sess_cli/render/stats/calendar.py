@@ -1,15 +1,28 @@
-"""`sess stats calendar`: a year of days, streaks, and the hours of the week; also as pages and pictures draw them."""
+"""`sess stats calendar`: a year of days, streaks, and the hours of the week.
+
+Pages and pictures draw the same sheets, shades and legend.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Amount, Chart, Column, Report, Section, ViewOptions, number
+from sess_cli.render.stats.report import (
+    Amount,
+    Chart,
+    Column,
+    Report,
+    Section,
+    ViewOptions,
+    columns_as,
+    number,
+)
 from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
 from sess_common.classes import dataclass, replace
@@ -21,6 +34,29 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 SHADES = 4  # and one for zero
 MOST_YEARS = 6
 _YEAR = 53  # weeks
+# Distinguishable without colour, too.
+_BLOCKS = "·░▒▓█"
+_GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
+_MARGIN = 5  # columns left of the year
+_COLUMNS = (
+    *columns_as(number, prompts="prompts", requests="responses", _tool_calls="tool calls"),
+    *columns_as(number, _sessions="sessions", tokens="tokens"),
+    Column("_cost", "cost"),
+)
+_YEAR_CHART = Chart(
+    "year", "calendar", "Calendar", "Prompts and responses per day.",
+    "No activity in this period.", (Column("day", "day"), *_COLUMNS), ["_busy"],
+)  # fmt: skip
+_WEEK_CHART = Chart(
+    "week", "clock", "Hours of the week", "Prompts and responses by weekday and hour.",
+    "No activity in this period.", (Column("_slot", "hour"), *_COLUMNS[:3]), ["_busy"],
+)  # fmt: skip
+
+
+def days_between(first: date, last: date) -> Iterator[date]:
+    """Both included."""
+    for after in range((last - first).days + 1):
+        yield first + timedelta(days=after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +75,7 @@ class Sheet:
         return ((day - self.first).days + self.first.weekday()) // 7
 
     def days(self) -> Iterator[date]:
-        for number in range((self.last - self.first).days + 1):
-            yield self.first + timedelta(days=number)
+        return days_between(self.first, self.last)
 
     def months(self) -> Iterator[tuple[int, str]]:
         """The columns where months begin, and their names; a few days at the start get none."""
@@ -92,8 +127,8 @@ def legend_labels(marks: Sequence[int]) -> list[tuple[int, str]]:
     """The shades with their ranges of values."""
     ranges = [(0, "0")]
     low = 1
-    for number, mark in enumerate(marks):
-        ranges.append((SHADES - len(marks) + number, f"{low:,}" + f"–{mark:,}" * (mark > low)))
+    for level, mark in enumerate(marks, SHADES - len(marks)):
+        ranges.append((level, f"{low:,}" + f"–{mark:,}" * (mark > low)))
         low = mark + 1
     return [*ranges, (SHADES, f"{low:,}+")]
 
@@ -106,75 +141,45 @@ def _rounded(mark: int) -> int:
     return mark // unit * unit
 
 
-# Distinguishable without colour, too.
-_BLOCKS = "·░▒▓█"
-_GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
-_WEEKS = 53
-_LABELS = 5  # columns left of the year
-_COLUMNS = (
-    Column("prompts", "prompts", number),
-    Column("requests", "responses", number),
-    Column("_tool_calls", "tool calls", number),
-    Column("_sessions", "sessions", number),
-    Column("tokens", "tokens", number),
-    Column("_cost", "cost"),
-)
-_YEAR_CHART = Chart(
-    "year", "calendar", "Calendar", "Prompts and responses per day.",
-    "No activity in this period.", (Column("day", "day"), *_COLUMNS), ["_busy"],
-)  # fmt: skip
-_WEEK_CHART = Chart(
-    "week", "clock", "Hours of the week", "Prompts and responses by weekday and hour.",
-    "No activity in this period.", (Column("_slot", "hour"), *_COLUMNS[:3]), ["_busy"],
-)  # fmt: skip
-
-
 def calendar_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = overview.read_calendar(db, asked)
     today = datetime.fromtimestamp(options.now / 1000, UTC).astimezone(asked.zone).date()
-    current, longest = found.streaks(today)
-    by_day = [{"day": day.isoformat(), **_day_facts(tally)} for day, tally in found.days.items()]
+    current, longest = overview.streaks(found.days, today)
+    days = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
     hours = [
-        {
-            "weekday": WEEKDAYS[weekday],
-            "hour": hour,
-            **_day_facts(tally),
-            "_slot": slot(weekday, hour),
-        }
-        for (weekday, hour), tally in sorted(found.hours.items())
+        {"weekday": WEEKDAYS[day], "hour": hour, **_facts(tally), "_slot": slot(day, hour)}
+        for (day, hour), tally in sorted(found.hours.items())
     ]
     whole = Tally()
     for tally in found.days.values():
         whole.add(tally)
     total = {
         "total": "total",
-        "active_days": len(found.days),
+        "active_days": len(days),
         "current_streak": current,
         "longest_streak": longest,
     }
+    span = f", {days[0]['day']} to {days[-1]['day']}" if days else ""
     facts = [
-        ("active", f"{amounts.plural(len(found.days), 'day')}{_span(found.days)}"),
+        ("active", f"{amounts.plural(len(days), 'day')}{span}"),
         ("streak", f"{amounts.plural(current, 'day')}, longest {longest}"),
     ]
-    if found.days:
+    if days:
         most = max(found.days, key=lambda day: (overview.busy(found.days[day]), day))
         busiest = found.days[most]
         used = f"{money(busiest.cost_nano)}, {tokens(busiest.tokens)}"
         prompts = amounts.plural(busiest.prompts, "prompt")
         facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {prompts}"))
-    return Report(
-        "calendar",
-        [
-            Section("total", [total], ()),
-            Section("day", by_day, (), charts=[replace(_YEAR_CHART, until=today, facts=facts)]),
-            Section("hour", hours, (), charts=[replace(_WEEK_CHART, total=_day_facts(whole))]),
-        ],
-        facts=facts,
-        draw=lambda terminal: _draw(terminal, found, today),
-    )
+    sections = [
+        Section("total", [total]),
+        Section("day", days, charts=[replace(_YEAR_CHART, until=today, facts=facts)]),
+        Section("hour", hours, charts=[replace(_WEEK_CHART, total=_facts(whole))]),
+    ]
+    draw = partial(_draw, calendar=found, today=today)
+    return Report("calendar", sections, facts=facts, draw=draw)
 
 
-def _day_facts(tally: Tally) -> dict[str, Any]:
+def _facts(tally: Tally) -> dict[str, Any]:
     return {
         "prompts": tally.prompts,
         "requests": tally.requests,
@@ -188,26 +193,21 @@ def _day_facts(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _span(days: Iterable[date]) -> str:
-    ordered = [*days]
-    return f", {ordered[0]} to {ordered[-1]}" if ordered else ""
-
-
-def _draw(terminal: Terminal, found: overview.Calendar, today: date) -> None:
-    if not found.days:
+def _draw(terminal: Terminal, calendar: overview.Calendar, today: date) -> None:
+    if not calendar.days:
         return
     busy = overview.busy
     terminal.write("")
-    _draw_year(terminal, {day: busy(tally) for day, tally in found.days.items()}, today)
+    _draw_year(terminal, {day: busy(tally) for day, tally in calendar.days.items()}, today)
     terminal.write("")
-    _draw_hours(terminal, {key: busy(tally) for key, tally in found.hours.items()})
+    _draw_hours(terminal, {slot: busy(tally) for slot, tally in calendar.hours.items()})
     terminal.write("")
     legend = " ".join(_shaded(terminal, level) for level in range(len(_BLOCKS)))
-    terminal.write(
-        terminal.style("less ", "dim")
-        + legend
-        + terminal.style(" more prompts and responses", "dim")
+    less, more = (
+        terminal.style("less ", "dim"),
+        terminal.style(" more prompts and responses", "dim"),
     )
+    terminal.write(f"{less}{legend}{more}")
 
 
 def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None:
@@ -216,7 +216,7 @@ def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None
     if timedelta(0) <= today - last < timedelta(days=300):
         last = today
     monday = last - timedelta(days=last.weekday())
-    weeks = min(_WEEKS, (terminal.width or 80) - _LABELS)
+    weeks = min(_YEAR, (terminal.width or 80) - _MARGIN)
     first = monday - timedelta(weeks=weeks - 1)
     level = _levels(values.values())
     terminal.write(terminal.style(_months(first, weeks), "dim"))
@@ -226,28 +226,28 @@ def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None
             day = first + timedelta(weeks=week, days=weekday)
             line += " " if day > last else _shaded(terminal, level(values.get(day, 0)))
         label = name if weekday % 2 == 0 else ""
-        terminal.write(terminal.style(f"{label:<{_LABELS}}", "dim") + line.rstrip())
+        terminal.write(terminal.style(f"{label:<{_MARGIN}}", "dim") + line.rstrip())
 
 
 def _months(first: date, weeks: int) -> str:
     """The name of each month above its first whole week."""
-    line = " " * _LABELS
+    line = " " * _MARGIN
     for week in range(weeks):
         day = first + timedelta(weeks=week)
         if day.day <= 7 and week + 3 <= weeks:
-            line = line.ljust(_LABELS + week) + f"{day:%b}"
+            line = line.ljust(_MARGIN + week) + f"{day:%b}"
     return line
 
 
 def _draw_hours(terminal: Terminal, values: dict[tuple[int, int], int]) -> None:
     level = _levels(values.values())
     heads = "".join(f"{hour:<6}" for hour in range(0, 24, 3)).rstrip()
-    terminal.write(terminal.style(" " * _LABELS + heads, "dim"))
+    terminal.write(terminal.style(" " * _MARGIN + heads, "dim"))
     for weekday, name in enumerate(WEEKDAYS):
         cells = "".join(
             _shaded(terminal, level(values.get((weekday, hour), 0)), 2) for hour in range(24)
         )
-        terminal.write(terminal.style(f"{name:<{_LABELS}}", "dim") + cells.rstrip())
+        terminal.write(terminal.style(f"{name:<{_MARGIN}}", "dim") + cells.rstrip())
 
 
 def _levels(values: Iterable[int]) -> Callable[[int], int]:

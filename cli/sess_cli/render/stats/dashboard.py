@@ -1,4 +1,4 @@
-"""`sess stats` without arguments: the most useful numbers on one screen; and screens that follow the index."""
+"""`sess stats` without arguments: the most useful numbers on one screen; and `--watch`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import apsw
 
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
+from sess_cli.render.stats.calendar import days_between
 from sess_cli.render.stats.report import percent, write_fact
-from sess_cli.render.stats.tools import tool_name
+from sess_cli.render.stats.tools import most_called, tool_name
 from sess_cli.render.tallies import cost, money, name_of, short
 from sess_cli.terminal import Terminal
 from sess_common import paths, times
@@ -141,7 +142,7 @@ def _draw_days(fact: Callable[[str, str], None], days: Mapping[str, Tally]) -> N
         return
     paid = any(tally.cost_nano for tally in dated.values())
     first, last = min(dated), max(dated)
-    for name, start in (("day", _day), ("week", _week), ("month", _month)):
+    for name, start in (("day", lambda day: day), ("week", _week), ("month", _month)):
         periods = _periods(first, last, start)
         if len(periods) <= _MOST_BARS or name == "month":
             break
@@ -157,10 +158,6 @@ def _draw_days(fact: Callable[[str, str], None], days: Mapping[str, Tally]) -> N
     fact("", f"{what}, {span}")
 
 
-def _day(day: date) -> date:
-    return day
-
-
 def _week(day: date) -> date:
     return day - timedelta(days=day.weekday())
 
@@ -170,15 +167,14 @@ def _month(day: date) -> date:
 
 
 def _periods(first: date, last: date, start: Callable[[date], date]) -> list[date]:
-    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
-    return list(dict.fromkeys(start(day) for day in days))
+    return [*dict.fromkeys(start(day) for day in days_between(first, last))]
 
 
 def _draw_top(
     terminal: Terminal, name: str, by: str, groups: Mapping[str, Tally], most: int
 ) -> None:
-    rows = sorted(groups.items(), key=lambda one: (-one[1].cost_nano, -one[1].tokens, one[0]))
-    rows = [row for row in rows if row[1].requests]
+    rows = [(group, tally) for group, tally in groups.items() if tally.requests]
+    rows.sort(key=lambda row: (-row[1].cost_nano, -row[1].tokens, row[0]))
     if not rows:
         return
     terminal.write("")
@@ -193,7 +189,7 @@ def _draw_top(
 
 
 def _draw_tools(terminal: Terminal, found: Overview, most: int) -> None:
-    tools = sorted(found.uses.tools.items(), key=lambda one: (-one[1].calls, one[0]))
+    tools = most_called(found.uses.tools)
     if not tools:
         return
     terminal.write("")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import apsw
@@ -17,6 +16,7 @@ from sess_cli.render.stats.report import (
     Section,
     ViewOptions,
     clock,
+    columns_as,
     decimal,
     mean,
     number,
@@ -25,7 +25,7 @@ from sess_cli.render.stats.report import (
 from sess_common import paths, times
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import failures, interruptions
-from sess_schema.queries.views.failures import Failure, Failures, grouped
+from sess_schema.queries.views.failures import Failure, grouped
 from sess_schema.queries.views.interruptions import STEPS
 
 _HINT = (
@@ -35,150 +35,116 @@ _HINT = (
 
 
 def errors_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = failures.read(db, asked, paths.home().config)
+    all_failures = failures.read(db, asked, paths.home().config)
+    calls, service = all_failures.calls, all_failures.service
     links = Links(db)
-    total = len(found.calls)
-    counts = amounts.plural(total, "failed call")
-    counts += f", {amounts.plural(len(found.service), 'API error')}"
-    count = (
-        Column("errors", "errors", number, colour="bad"),
-        Column("share", "share", percent),
-    )
+    counts = amounts.plural(len(calls), "failed call")
+    counts += f", {amounts.plural(len(service), 'API error')}"
+    count = (Column("errors", "errors", number, colour="bad"), Column("share", "share", percent))
     newest = Column("_link", "newest", left=True)
-    first = Column("tools", "mostly", _first, left=True)
+    most_tool = Column("tools", "mostly", lambda tools: str(tools[0]), left=True)
+    class_columns = (Column("class", "class"), *count)
+    chart = Chart(
+        "bars",
+        "errors",
+        "Errors by class",
+        "Failed calls by error message.",
+        "No failed calls in this period.",
+        class_columns,
+        ["errors"],
+        {"errors": len(calls)},
+    )
+    tools = _counted("tool", calls, lambda failure: failure.tool)
+    projects = _counted("project", calls, lambda failure: failure.project)
+    project = Column("project", "project", layout.home_short)
+    days = _counted("day", calls, failures.day(asked.zone))
+    days.sort(key=lambda row: str(row["day"]), reverse=True)
+    sections = [
+        Section(
+            "class", _classes(calls, links), (*class_columns, most_tool, newest), charts=[chart]
+        ),
+        Section("api", _classes(service, links), (Column("class", "API errors"), *count, newest)),
+        Section("tool", tools, (Column("tool", "tool"), *count), most=8),
+        Section("project", projects, (project, *count), most=5, paths=True),
+        Section("day", days, (Column("day", "day"), *count), most=7),
+    ]
     return Report(
         "errors",
-        [
-            Section(
-                "class",
-                [_class(name, ones, total, links) for name, ones in found.classes().items()],
-                (Column("class", "class"), *count, first, newest),
-                charts=[
-                    Chart(
-                        "bars",
-                        "errors",
-                        "Errors by class",
-                        "Failed calls by error message.",
-                        "No failed calls in this period.",
-                        (Column("class", "class"), *count),
-                        ["errors"],
-                        {"errors": total},
-                    )
-                ],
-            ),
-            Section(
-                "api",
-                [_class(n, o, len(found.service), links) for n, o in _service(found).items()],
-                (Column("class", "API errors"), *count, newest),
-            ),
-            Section(
-                "tool",
-                _counted("tool", found.calls, lambda one: one.tool),
-                (Column("tool", "tool"), *count),
-                most=8,
-            ),
-            Section(
-                "project",
-                _counted("project", found.calls, lambda one: one.project),
-                (Column("project", "project", layout.home_short), *count),
-                most=5,
-                paths=True,
-            ),
-            Section(
-                "day",
-                sorted(
-                    _counted("day", found.calls, failures.day(asked.zone)),
-                    key=lambda row: str(row["day"]),
-                    reverse=True,
-                ),
-                (Column("day", "day"), *count),
-                most=7,
-            ),
-        ],
-        facts=[("errors", counts), ("rules", f"version {found.rules}")],
-        notes=[_HINT] if total or found.service else [],
+        sections,
+        facts=[("errors", counts), ("rules", f"version {all_failures.rules}")],
+        notes=[_HINT] if calls or service else [],
     )
 
 
 def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
     """Every failure of a class, the newest first."""
-    found = failures.read(db, asked, paths.home().config, texts=True)
     links = Links(db)
     rows = [
         {
-            "session": one.session,
-            "event": links.key(one.event),
-            "ts": times.iso(one.ts),
-            "tool": one.tool,
-            "class": one.name,
-            "project": one.project,
-            "text": one.text,
-            "_link": links.event(one.session, one.event),
-            "_when": clock(one.ts, asked.zone),
+            "session": failure.session,
+            "event": links.key(failure.event),
+            "ts": times.iso(failure.ts),
+            "tool": failure.tool,
+            "class": failure.name,
+            "project": failure.project,
+            "text": failure.text,
+            "_link": links.event(failure.session, failure.event),
+            "_when": clock(failure.ts, asked.zone),
         }
-        for one in found.of_class(name)
+        for failure in failures.read(db, asked, paths.home().config, texts=True).of_class(name)
     ]
-    return Report(
-        "errors",
-        [
-            Section(
-                "failure",
-                rows,
-                (
-                    Column("_link", "event"),
-                    Column("_when", "time", left=True),
-                    Column("tool", "tool", left=True),
-                    Column("text", "message", left=True),
-                ),
-                cut=3,
-            )
-        ],
-        facts=[(name, amounts.plural(len(rows), "failure"))],
-        code=0 if rows else 1,
+    columns = (
+        Column("_link", "event"),
+        Column("_when", "time", left=True),
+        Column("tool", "tool", left=True),
+        Column("text", "message", left=True),
     )
+    facts = [(name, amounts.plural(len(rows), "failure"))]
+    sections = [Section("failure", rows, columns, cut=3)]
+    return Report("errors", sections, facts=facts, code=0 if rows else 1)
 
 
-def _service(found: Failures) -> dict[str, list[Failure]]:
-    return grouped(found.service, lambda one: one.name)
-
-
-def _class(name: str, ones: list[Failure], total: int, links: Links) -> dict[str, Any]:
-    newest = ones[0]
-    return {
-        "class": name,
-        "errors": len(ones),
-        "share": len(ones) / total,
-        "tools": [*grouped(ones, lambda one: one.tool)],
-        "newest": times.iso(newest.ts),
-        "session": newest.session,
-        "event": links.key(newest.event),
-        "_link": links.event(newest.session, newest.event),
-    }
-
-
-def _counted(kind: str, ones: list[Failure], key: Callable[[Failure], str]) -> list[dict[str, Any]]:
+def _classes(all_failures: list[Failure], links: Links) -> list[dict[str, Any]]:
     return [
-        {kind: name, "errors": len(group), "share": len(group) / len(ones)}
-        for name, group in grouped(ones, key).items()
+        {
+            "class": name,
+            "errors": len(group),
+            "share": len(group) / len(all_failures),
+            "tools": [*grouped(group, lambda failure: failure.tool)],
+            "newest": times.iso(group[0].ts),
+            "session": group[0].session,
+            "event": links.key(group[0].event),
+            "_link": links.event(group[0].session, group[0].event),
+        }
+        for name, group in grouped(all_failures, lambda failure: failure.name).items()
     ]
 
 
-def _first(tools: list[str]) -> str:
-    return tools[0]
+def _counted(
+    kind: str, all_failures: list[Failure], key: Callable[[Failure], str]
+) -> list[dict[str, Any]]:
+    return [
+        {kind: name, "errors": len(group), "share": len(group) / len(all_failures)}
+        for name, group in grouped(all_failures, key).items()
+    ]
 
 
 def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = interruptions.read_interruptions(db, asked)
-    turns = amounts.plural(found.turns, "turn")
     facts = [("turns", "none in this period")]
+    per_turn = []
     if found.rate is not None:
         counts = amounts.plural(found.markers, "interruption")
-        calls = amounts.plural(found.calls, "call")
         counts += f", {amounts.plural(found.refusals, 'denied call')}"
+        turns, calls = amounts.plural(found.turns, "turn"), amounts.plural(found.calls, "call")
         facts = [
             ("interrupted", f"{percent(found.rate)} of {turns}: {counts}"),
             ("no tools", f"{percent(found.without_tools or 0)} of turns"),
             ("searching", f"{percent(found.search_share or 0)} of {calls}"),
+        ]
+        per_turn = [
+            _steps_row("responses", found.requests_per_turn),
+            _steps_row("tool calls", found.calls_per_turn),
         ]
     total = {
         "total": "total",
@@ -191,59 +157,40 @@ def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions
         "search_share": found.search_share,
         "turns_without_tools_share": found.without_tools,
     }
-    sized = [
+    by_calls = [
         {
-            "tools": name,
-            "turns": found.by_calls[least].turns,
-            "interrupted_turns": found.by_calls[least].interrupted,
-            "interruption_rate": found.by_calls[least].interrupted / found.by_calls[least].turns,
+            "tools": _range_of(least),
+            "turns": sized.turns,
+            "interrupted_turns": sized.interrupted,
+            "interruption_rate": sized.interrupted / sized.turns,
         }
-        for least, name in _sizes_of_turns()
-        if found.by_calls[least].turns
+        for least, sized in found.by_calls.items()
+        if sized.turns
     ]
-    per_turn = (
-        [
-            _steps_row("responses", found.requests_per_turn),
-            _steps_row("tool calls", found.calls_per_turn),
-        ]
-        if found.turns
-        else []
+    step_columns = (
+        Column("steps", "per turn"),
+        Column("mean", "mean", decimal),
+        *columns_as(number, p50="p50", p90="p90", max="max"),
     )
-    return Report(
-        "interruptions",
-        [
-            Section("total", [total], ()),
-            Section(
-                "steps",
-                per_turn,
-                (
-                    Column("steps", "per turn"),
-                    Column("mean", "mean", decimal),
-                    *(Column(name, name, number) for name in ("p50", "p90", "max")),
-                ),
-            ),
-            Section(
-                "tools",
-                sized,
-                (
-                    Column("tools", "tool calls in the turn"),
-                    Column("turns", "turns", number),
-                    Column("interrupted_turns", "interrupted", number),
-                    Column("interruption_rate", "rate", percent),
-                ),
-            ),
-        ],
-        facts=facts,
+    call_columns = (
+        Column("tools", "tool calls in the turn"),
+        *columns_as(number, turns="turns", interrupted_turns="interrupted"),
+        Column("interruption_rate", "rate", percent),
     )
+    sections = [
+        Section("total", [total]),
+        Section("steps", per_turn, step_columns),
+        Section("tools", by_calls, call_columns),
+    ]
+    return Report("interruptions", sections, facts=facts)
 
 
-def _sizes_of_turns() -> list[tuple[int, str]]:
+def _range_of(least: int) -> str:
     """`0`, `1`, `2-4`, …, `50+`."""
-    names = [
-        (least, str(least) if after == least + 1 else f"{least}-{after - 1}")
-        for least, after in pairwise(STEPS)
-    ]
-    return [*names, (STEPS[-1], f"{STEPS[-1]}+")]
+    after = next((step for step in STEPS if step > least), None)
+    if after is None:
+        return f"{least}+"
+    return f"{least}" if after == least + 1 else f"{least}-{after - 1}"
 
 
 def _steps_row(name: str, values: list[int]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sess_cli.render.stats.report import (
     Section,
     ViewOptions,
     clock,
+    columns_as,
     number,
     percent,
 )
@@ -26,12 +27,10 @@ from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import files
 from sess_schema.queries.views.files import Changes, File, Touched
 
-_EDIT_COLUMNS = (
-    Column("edits", "edits", number),
-    Column("files", "files", number),
-    Column("lines_added", "lines +", number),
-    Column("lines_removed", "lines -", number),
+_EDIT_COLUMNS = columns_as(
+    number, edits="edits", files="files", lines_added="lines +", lines_removed="lines -"
 )
+_COUNTS = columns_as(number, edits="edits", writes="writes", reads="reads")
 
 
 def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
@@ -51,24 +50,16 @@ def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
         "one_shot_rate": found.one_shot_rate,
         "cost_per_edit_turn_usd": found.cost_per_turn,
     }
-    return Report(
-        "edits",
-        [
-            Section("total", [whole], ()),
-            Section(
-                "tool",
-                [{"tool": name, **_change_facts(one)} for name, one in found.tools.items()],
-                (Column("tool", "tool"), *_EDIT_COLUMNS),
-            ),
-            Section(
-                "suffix",
-                [{"suffix": name, **_change_facts(one)} for name, one in found.suffixes.items()],
-                (Column("suffix", "file type"), *_EDIT_COLUMNS),
-                most=15,
-            ),
-        ],
-        facts=facts,
-    )
+    tools = [{"tool": name, **_change_facts(changes)} for name, changes in found.tools.items()]
+    suffixes = [
+        {"suffix": name, **_change_facts(changes)} for name, changes in found.suffixes.items()
+    ]
+    sections = [
+        Section("total", [whole]),
+        Section("tool", tools, (Column("tool", "tool"), *_EDIT_COLUMNS)),
+        Section("suffix", suffixes, (Column("suffix", "file type"), *_EDIT_COLUMNS), most=15),
+    ]
+    return Report("edits", sections, facts=facts)
 
 
 def _change_facts(changes: Changes) -> dict[str, Any]:
@@ -80,92 +71,61 @@ def _change_facts(changes: Changes) -> dict[str, Any]:
     }
 
 
-_COUNTS = (
-    Column("edits", "edits", number),
-    Column("writes", "writes", number),
-    Column("reads", "reads", number),
-)
-
-
 def files_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     if options.path is not None:
-        return _sessions(db, asked, options)
-    found = files.most_edited(db, asked)
-    changed = sum(one.changes > 0 for one in found)
-    counts = f"{amounts.plural(changed, 'file')} changed, {len(found) - changed:,} only read"
-    return Report(
-        "files",
-        [
-            Section(
-                "file",
-                Later(
-                    found,
-                    lambda one: {
-                        "path": one.name,
-                        **_file_facts(one, asked.zone),
-                        "sessions": one.sessions,
-                    },
-                ),
-                (
-                    Column("path", "file", layout.home_short),
-                    *_COUNTS,
-                    Column("sessions", "sessions", number),
-                    Column("_last", "last"),
-                ),
-                most=25,
-                paths=True,
-            )
-        ],
-        facts=[("files", counts)],
-        notes=["`sess stats files PATH` lists the sessions that touched a file"] if found else [],
+        return _sessions_report(db, asked, options.path)
+    touched = files.most_edited(db, asked)
+    changed = sum(file.changes > 0 for file in touched)
+    counts = f"{amounts.plural(changed, 'file')} changed, {len(touched) - changed:,} only read"
+
+    def row(file: File) -> dict[str, Any]:
+        return {"path": file.name, **_file_facts(file, asked.zone), "sessions": file.sessions}
+
+    columns = (
+        Column("path", "file", layout.home_short),
+        *_COUNTS,
+        Column("sessions", "sessions", number),
+        Column("_last", "last"),
     )
+    sections = [Section("file", Later(touched, row), columns, most=25, paths=True)]
+    notes = ["`sess stats files PATH` lists the sessions that touched a file"] if touched else []
+    return Report("files", sections, facts=[("files", counts)], notes=notes)
 
 
-def _sessions(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = files.sessions_of(db, asked, options.path or "")
+def _sessions_report(db: apsw.Connection, asked: Stats, path: str) -> Report:
+    sessions = files.sessions_of(db, asked, path)
     links = Links(db)
-    touched = sorted({path for one in found for path in one.paths})
     rows = [
         {
-            "session": one.name,
-            "title": one.title or "",
-            "project": one.project,
-            **_file_facts(one, asked.zone),
-            "event": links.key(one.event),
-            "_link": links.event(one.session, one.event),
-            "paths": sorted(one.paths),
+            "session": touched.name,
+            "title": touched.title or "",
+            "project": touched.project,
+            **_file_facts(touched, asked.zone),
+            "event": links.key(touched.event),
+            "_link": links.event(touched.name, touched.event),
+            "paths": sorted(touched.paths),
         }
-        for one in found
+        for touched in sessions
     ]
-    counts = f"{amounts.plural(len(found), 'session')} touched it"
-    if len(touched) > 1:
-        sessions = amounts.plural(len(found), "session")
-        counts = f"{sessions} touched {len(touched):,} files with that name"
-    return Report(
-        "files",
-        [
-            Section(
-                "session",
-                rows,
-                (
-                    Column("title", "session", one_line),
-                    Column("_link", "last event", left=True),
-                    *_COUNTS,
-                    Column("_last", "last"),
-                ),
-            )
-        ],
-        facts=[(options.path or "", counts)],
-        code=0 if rows else 1,
+    names = {name for touched in sessions for name in touched.paths}
+    what = f"{len(names):,} files with that name" if len(names) > 1 else "it"
+    counts = f"{amounts.plural(len(sessions), 'session')} touched {what}"
+    columns = (
+        Column("title", "session", one_line),
+        Column("_link", "last event", left=True),
+        *_COUNTS,
+        Column("_last", "last"),
     )
+    sections = [Section("session", rows, columns)]
+    return Report("files", sections, facts=[(path, counts)], code=0 if rows else 1)
 
 
-def _file_facts(one: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
+def _file_facts(touched: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
     return {
-        "edits": one.edits,
-        "writes": one.writes,
-        "reads": one.reads,
-        "first": times.iso(one.first),
-        "last": times.iso(one.last),
-        "_last": clock(one.last, zone, "%Y-%m-%d"),
+        "edits": touched.edits,
+        "writes": touched.writes,
+        "reads": touched.reads,
+        "first": times.iso(touched.first),
+        "last": times.iso(touched.last),
+        "_last": clock(touched.last, zone, "%Y-%m-%d"),
     }

@@ -46,6 +46,11 @@ class Column:
     colour: str = "s0"  # on a page: one of the series s0 to s6, or bad
 
 
+def columns_as(form: Form, **heads: str) -> tuple[Column, ...]:
+    """Several of one form: `key="head"`."""
+    return tuple(Column(key, head, form) for key, head in heads.items())
+
+
 class Amount(NamedTuple):
     """A number that is not shown as such: a cost may be unknown."""
 
@@ -97,7 +102,7 @@ class Section:
 
     kind: str
     rows: Sequence[dict[str, Any]]
-    columns: Sequence[Column]  # for the terminal; the first names the row
+    columns: Sequence[Column] = ()  # for the terminal; the first names the row
     most: int = 0  # rows shown on a terminal; 0 for all
     paths: bool = False  # cut the first column at its start
     cut: int = 0  # the column to cut if space is short
@@ -128,10 +133,10 @@ def write(report: Report, form: str | None, terminal: Terminal | None = None) ->
 
 
 def _rows(report: Report) -> list[tuple[str, dict[str, Any]]]:
-    return [(section.kind, _told(row)) for section in report.sections for row in section.rows]
+    return [(section.kind, _public(row)) for section in report.sections for row in section.rows]
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _public(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
@@ -141,7 +146,7 @@ def _write_csv(report: Report) -> None:
     import sys
 
     rows = _rows(report)
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    names = [*dict.fromkeys(name for _, row in rows for name in row)]
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(["kind", *names])
     for kind, row in rows:
@@ -158,7 +163,7 @@ def _write_markdown(report: Report) -> None:
     for section in report.sections:
         if not section.rows:
             continue
-        names = list(_told(section.rows[0]))
+        names = list(_public(section.rows[0]))
         if not first:
             terminal.write("")
         first = False

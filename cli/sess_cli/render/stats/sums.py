@@ -1,15 +1,17 @@
-"""Sums over time, by model and by project, as `sess stats --html` begins, and the rows behind a sum (`--explain`)."""
+"""Sums over time, by model and by project, as a page begins, and the rows behind a sum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import apsw
 
 from sess_cli.render import amounts, layout
+from sess_cli.render.stats.calendar import days_between
 from sess_cli.render.stats.report import (
     Amount,
     Chart,
@@ -19,6 +21,7 @@ from sess_cli.render.stats.report import (
     Section,
     ViewOptions,
     clock,
+    columns_as,
     number,
 )
 from sess_cli.render.tallies import cost, money, short
@@ -46,15 +49,11 @@ class Axis:
         """A few evenly spaced columns to label, and their short names."""
         every = max(1, -(-len(self.columns) // _MARKS))
         chosen = range(0, len(self.columns), every)
-        years = [self.columns[number][:4] for number in chosen]
+        years = [self.columns[place][:4] for place in chosen]
+        changes = [True, *(a != b for a, b in pairwise(years))]
         return [
-            (
-                number,
-                _short_label(
-                    self.step, self.columns[number], year=place == 0 or years[place - 1] != one
-                ),
-            )
-            for place, (number, one) in enumerate(zip(chosen, years, strict=True))
+            (place, _short_label(self.step, self.columns[place], year=change))
+            for place, change in zip(chosen, changes, strict=True)
         ]
 
     def name(self, column: str) -> str:
@@ -84,10 +83,10 @@ def axis_of(
     hours: Iterable[str], since: int | None, until: int | None, zone: tzinfo | None
 ) -> Axis:
     """Columns for all hours with activity, and for the whole period asked for."""
-    known = sorted((hour for hour in hours if hour != UNDATED), key=moment_of)
+    known = sorted((hour for hour in hours if hour != UNDATED), key=datetime.fromisoformat)
     if not known:
         return Axis("day", [])
-    begin, end = moment_of(known[0]), moment_of(known[-1])
+    begin, end = map(datetime.fromisoformat, (known[0], known[-1]))
     if since is not None:
         begin = min(begin, datetime.fromtimestamp(since / 1000, UTC))
         now = datetime.now(UTC)
@@ -95,19 +94,15 @@ def axis_of(
         end = max(end, min(asked, now))
     begin, end = begin.astimezone(zone), end.astimezone(zone)
     days = (end.date() - begin.date()).days + 1
-    step = "year"
-    for name, length in (("hour", 1 / 24), ("day", 1), ("week", 7), ("month", 30.4)):
-        if days / length <= _MOST_COLUMNS:
-            step = name
-            break
+    lengths = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30.4}
+    fitting = (name for name, length in lengths.items() if days / length <= _MOST_COLUMNS)
+    step = next(fitting, "year")
     if step == "year" and end.year - begin.year > _FILLED_YEARS:
         return Axis(step, sorted({column_of(step, hour) for hour in known}))
-    between = _hours(begin, end, zone) if step == "hour" else _days(begin.date(), end.date())
-    return Axis(step, list(dict.fromkeys(column_of(step, one) for one in between)))
-
-
-def moment_of(hour: str) -> datetime:
-    return datetime.fromisoformat(hour)
+    if step == "hour":
+        return Axis(step, [*dict.fromkeys(_hours(begin, end, zone))])
+    between = days_between(begin.date(), end.date())
+    return Axis(step, [*dict.fromkeys(column_of(step, day.isoformat()) for day in between)])
 
 
 def _hours(begin: datetime, end: datetime, zone: tzinfo | None) -> Iterator[str]:
@@ -117,11 +112,6 @@ def _hours(begin: datetime, end: datetime, zone: tzinfo | None) -> Iterator[str]
         yield name
         at += timedelta(hours=1)  # of elapsed time: a day may have 23 or 25
     yield last
-
-
-def _days(begin: date, end: date) -> Iterator[str]:
-    for number in range((end - begin).days + 1):
-        yield (begin + timedelta(days=number)).isoformat()
 
 
 def _short_label(step: str, column: str, *, year: bool) -> str:
@@ -140,15 +130,10 @@ _SERIES = 6  # models with a colour of their own
 _REST = f"s{_SERIES}"
 _COLUMNS = (
     Column("_cost", "cost"),
-    Column("input_tokens", "input", number),
-    Column("output_tokens", "output", number),
-    Column("cache_write_tokens", "cache write", number),
-    Column("cache_read_tokens", "cache read", number),
-    Column("sessions", "sessions", number),
-    Column("prompts", "prompts", number),
-    Column("requests", "responses", number),
-    Column("tool_calls", "tool calls", number),
-    Column("tool_errors", "errors", number),
+    *columns_as(number, input_tokens="input", output_tokens="output"),
+    *columns_as(number, cache_write_tokens="cache write", cache_read_tokens="cache read"),
+    *columns_as(number, sessions="sessions", prompts="prompts", requests="responses"),
+    *columns_as(number, tool_calls="tool calls", tool_errors="errors"),
 )
 _COST = Chart(
     "stacks", "cost", "Cost over time",
@@ -183,7 +168,7 @@ def sums_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Repo
     return Report(
         "sums",
         [
-            Section("total", [_row("total", "total", total) | more], ()),
+            Section("total", [_row("total", "total", total) | more]),
             by_model(_COST, lambda tally: tally.cost_nano, money),
             by_model(_TOKENS, lambda tally: tally.tokens, number),
             _failures(axis.step, columns, total),
@@ -241,7 +226,7 @@ def _by_model(
         series.append(("other", _REST, rest))
 
     def sums(groups: Groups) -> dict[str, int]:
-        values = [sum(of(groups[m]) for m in some if m in groups) for _, _, some in series]
+        values = [sum(of(groups[m]) for m in members if m in groups) for *_, members in series]
         return {f"{at}": value for at, value in enumerate(values)} | {"total": sum(values)}
 
     drawn = [Column(f"{at}", name, form, colour=c) for at, (name, c, _) in enumerate(series)]
@@ -253,7 +238,7 @@ def _by_model(
         total=sums(models),
     )
     rows = [{step: name, **sums(groups)} for name, groups in columns.items()]
-    return Section(step, rows, (), charts=[chart])
+    return Section(step, rows, charts=[chart])
 
 
 def _failures(step: str, columns: Mapping[str, Groups], total: Tally) -> Section:
@@ -272,7 +257,7 @@ def _failures(step: str, columns: Mapping[str, Groups], total: Tally) -> Section
         ["failed"],
         counts(total),
     )
-    return Section(step, rows, (), charts=[chart])
+    return Section(step, rows, charts=[chart])
 
 
 def _groups(kind: str, groups: Groups, total: Tally, colours: Mapping[str, str]) -> Section:
@@ -293,7 +278,7 @@ def _groups(kind: str, groups: Groups, total: Tally, colours: Mapping[str, str])
         {**_row(kind, name, tally), "_colour": colours.get(name, colour)}
         for name, tally in groups.items()
     ]
-    return Section(kind, rows, (), paths=kind == "project", charts=[chart])
+    return Section(kind, rows, paths=kind == "project", charts=[chart])
 
 
 def _row(kind: str, name: str, tally: Tally) -> dict[str, Any]:
@@ -321,35 +306,22 @@ def explain_report(db: apsw.Connection, asked: Stats, by: str | None, group: str
     for line in explain.lines(db, asked, by or "", group):
         total.add(line.tally)
         rows.append(_line_row(line, links, asked.zone))
-    counts = ", ".join(
-        [
-            amounts.plural(total.requests, "response"),
-            amounts.plural(total.prompts, "prompt"),
-            f"{amounts.plural(total.tool_calls, 'call')} ({total.tool_errors:,} failed)",
-        ]
-    )
+    counts = f"{amounts.plural(total.requests, 'response')}, "
+    counts += f"{amounts.plural(total.prompts, 'prompt')}, "
+    counts += f"{amounts.plural(total.tool_calls, 'call')} ({total.tool_errors:,} failed)"
     spent = f"{amounts.plural(total.tokens, 'token')}, {money(total.cost_nano)}"
     if total.unpriced:
         spent += f" and {amounts.plural(total.unpriced, 'response')} of unknown price"
-    return Report(
-        "explain",
-        [
-            Section(
-                "line",
-                rows,
-                (
-                    Column("_link", "event"),
-                    Column("_when", "time", left=True),
-                    Column("_what", "", left=True),
-                    Column("tokens", "tokens", _tokens_in_full),
-                    Column("cost_nano_usd", "cost", money),
-                ),
-                cut=2,
-            )
-        ],
-        facts=[(group, counts), ("sum", spent)],
-        code=0 if rows else 1,
+    columns = (
+        Column("_link", "event"),
+        Column("_when", "time", left=True),
+        Column("_what", "", left=True),
+        Column("tokens", "tokens", _tokens_in_full),
+        Column("cost_nano_usd", "cost", money),
     )
+    facts = [(group, counts), ("sum", spent)]
+    sections = [Section("line", rows, columns, cut=2)]
+    return Report("explain", sections, facts=facts, code=0 if rows else 1)
 
 
 def _line_row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:

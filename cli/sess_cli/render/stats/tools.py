@@ -13,6 +13,7 @@ from sess_cli.render.stats.report import (
     Report,
     Section,
     ViewOptions,
+    columns_as,
     decimal,
     duration,
     number,
@@ -20,7 +21,7 @@ from sess_cli.render.stats.report import (
 )
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import tools
-from sess_schema.queries.views.tools import Use
+from sess_schema.queries.views.tools import Speed, Use
 
 WAITING = "Times of tools include waiting for permission unless a duration was logged"
 
@@ -33,43 +34,41 @@ def tool_name(tool: str) -> str:
 
 _TOOL = Column("tool", "tool", tool_name)
 _COLUMNS = (
-    Column("calls", "calls", number),
-    Column("errors", "errors", number),
+    *columns_as(number, calls="calls", errors="errors"),
     Column("error_rate", "rate", percent, colour="bad"),
-    Column("denied", "denied", number),
-    Column("orphans", "no result", number),
-    Column("p50_ms", "p50", duration),
-    Column("p95_ms", "p95", duration),
-    Column("max_ms", "max", duration),
+    *columns_as(number, denied="denied", orphans="no result"),
+    *columns_as(duration, p50_ms="p50", p95_ms="p95", max_ms="max"),
 )
-_EXACT = tuple(
-    Column(key, head, lambda span: f"{span:,} ms")
-    for key, head in (("p50_ms", "p50"), ("_p90_ms", "p90"), ("p95_ms", "p95"),
-                      ("_p99_ms", "p99"), ("max_ms", "max"))
-)  # fmt: skip
+_EXACT = columns_as(
+    lambda span: f"{span:,} ms",
+    p50_ms="p50",
+    _p90_ms="p90",
+    p95_ms="p95",
+    _p99_ms="p99",
+    max_ms="max",
+)
+_PERCENTILES = (50, 90, 95, 99)
 
 
 def tools_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = tools.read_tools(db, asked, programs=options.detail)
-    rows = [_tool_row(name, use) for name, use in _ordered(found.tools)]
-    servers = [{"server": name, **use_facts(use)} for name, use in _ordered(found.servers)]
-    programs = [{"program": name, **use_facts(use)} for name, use in _ordered(found.programs)]
+    uses = tools.read_tools(db, asked, programs=options.detail)
+    rows = [_tool_row(name, use) for name, use in most_called(uses.tools)]
+    servers = [{"server": name, **_use_facts(use)} for name, use in most_called(uses.servers)]
+    programs = [{"program": name, **_use_facts(use)} for name, use in most_called(uses.programs)]
     whole = Use()
-    for use in found.tools.values():
+    for use in uses.tools.values():
         whole.add_counts(use)
     counts = f"{amounts.plural(whole.calls, 'call')}, {amounts.plural(whole.errors, 'error')}"
     if whole.error_rate is not None:
         counts += f", {percent(whole.error_rate)} of {whole.answered:,} that ran"
-    return Report(
-        "tools",
-        [
-            Section("tool", rows, (_TOOL, *_COLUMNS), most=30, charts=_tool_charts(whole)),
-            Section("server", servers, (Column("server", "MCP server"), *_COLUMNS), most=15),
-            Section("program", programs, (Column("program", "in shells"), *_COLUMNS), most=25),
-        ],
-        facts=[("tools", counts)],
-        notes=_notes(options) if rows else [],
-    )
+    sections = [
+        Section("tool", rows, (_TOOL, *_COLUMNS), most=30, charts=_tool_charts(whole)),
+        Section("server", servers, (Column("server", "MCP server"), *_COLUMNS), most=15),
+        Section("program", programs, (Column("program", "in shells"), *_COLUMNS), most=25),
+    ]
+    detail = "`--detail` shows the programs run by shells; rates exclude denied calls"
+    notes = [WAITING] if options.detail else [detail, WAITING]
+    return Report("tools", sections, facts=[("tools", counts)], notes=notes if rows else [])
 
 
 def _tool_charts(whole: Use) -> list[Chart]:
@@ -82,7 +81,7 @@ def _tool_charts(whole: Use) -> list[Chart]:
             "No tool calls in this period.",
             (_TOOL, *_COLUMNS[:5]),
             ["calls", "error_rate"],
-            use_facts(whole),
+            _use_facts(whole),
         ),
         Chart(
             "spans",
@@ -97,12 +96,7 @@ def _tool_charts(whole: Use) -> list[Chart]:
     ]
 
 
-def _notes(options: ViewOptions) -> list[str]:
-    detail = "`--detail` shows the programs run by shells; rates exclude denied calls"
-    return [WAITING] if options.detail else [detail, WAITING]
-
-
-def use_facts(use: Use) -> dict[str, Any]:
+def _use_facts(use: Use) -> dict[str, Any]:
     return {
         "calls": use.calls,
         "errors": use.errors,
@@ -111,87 +105,65 @@ def use_facts(use: Use) -> dict[str, Any]:
         "orphans": use.orphans,
         "p50_ms": use.mark(50),
         "p95_ms": use.mark(95),
-        "max_ms": use.times[-1] if use.times else None,
+        "max_ms": use.mark(100),
     }
 
 
 def _tool_row(name: str, use: Use) -> dict[str, Any]:
     server, tool = tools.mcp_names(name) or (None, None)
-    row = {"tool": name, **use_facts(use), "mcp_server": server, "mcp_tool": tool}
+    row = {"tool": name, **_use_facts(use), "mcp_server": server, "mcp_tool": tool}
     marks = {"_p90_ms": use.mark(90), "_p99_ms": use.mark(99)}
     return row | marks | {"_times": use.times, "_timed": len(use.times)}
 
 
-def _ordered(uses: dict[str, Use]) -> list[tuple[str, Use]]:
-    return sorted(uses.items(), key=lambda one: (-one[1].calls, one[0]))
-
-
-_PERCENTILES = (50, 90, 95, 99)
+def most_called(uses: dict[str, Use]) -> list[tuple[str, Use]]:
+    return sorted(uses.items(), key=lambda named: (-named[1].calls, named[0]))
 
 
 def latency_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    rows = _timed_tools(
-        db, asked
-    )  # first, so that only one of two long lists of times is in memory
+    # First, so that only one of two long lists of times is in memory.
+    rows = _timed_tools(db, asked)
     speeds = tools.read_speeds(db, asked)
-    return Report(
-        "latency",
-        [
-            Section(
-                "model",
-                [{"model": name, **_speed_facts(speed)} for name, speed in speeds.items()],
-                (
-                    Column("model", "first response of"),
-                    Column("responses", "n", number),
-                    *(Column(f"p{mark}_ms", f"p{mark}", duration) for mark in _PERCENTILES[:3]),
-                    Column("max_ms", "max", duration),
-                    Column("tokens_per_second", "tokens/s", decimal),
-                ),
-            ),
-            Section(
-                "tool",
-                rows,
-                (
-                    Column("tool", "tool", tool_name),
-                    Column("calls", "n", number),
-                    *(Column(f"p{mark}_ms", f"p{mark}", duration) for mark in _PERCENTILES),
-                    Column("max_ms", "max", duration),
-                    Column("sum_ms", "sum", duration),
-                ),
-                most=30,
-            ),
-        ],
-        notes=[WAITING],
+    heads = {f"p{rank}_ms": f"p{rank}" for rank in _PERCENTILES} | {"max_ms": "max"}
+    spans = columns_as(duration, **heads, sum_ms="sum")
+    del heads["p99_ms"]
+    model_columns = (
+        Column("model", "first response of"),
+        Column("responses", "n", number),
+        *columns_as(duration, **heads),
+        Column("tokens_per_second", "tokens/s", decimal),
     )
+    models = [{"model": name, **_speed_facts(speed)} for name, speed in speeds.items()]
+    sections = [
+        Section("model", models, model_columns),
+        Section("tool", rows, (_TOOL, Column("calls", "n", number), *spans), most=30),
+    ]
+    return Report("latency", sections, notes=[WAITING])
 
 
 def _timed_tools(db: apsw.Connection, asked: Stats) -> list[dict[str, Any]]:
     uses = tools.read_tools(db, asked).tools
-    ordered = sorted(uses.items(), key=lambda one: (-sum(one[1].times), one[0]))
-    return [{"tool": name, **_time_facts(use.times)} for name, use in ordered if use.times]
+    ordered = sorted(uses.items(), key=lambda named: (-sum(named[1].times), named[0]))
+    return [
+        {
+            "tool": name,
+            "calls": len(use.times),
+            **{f"p{rank}_ms": use.mark(rank) for rank in _PERCENTILES},
+            "max_ms": use.times[-1],
+            "sum_ms": sum(use.times),
+        }
+        for name, use in ordered
+        if use.times
+    ]
 
 
-def _speed_facts(speed: tools.Speed) -> dict[str, Any]:
-    waits = speed.waits
+def _speed_facts(speed: Speed) -> dict[str, Any]:
+    rate = percentile(speed.rates, 50)
     return {
-        "responses": len(waits),
-        **{f"p{mark}_ms": percentile(waits, mark) for mark in _PERCENTILES[:3]},
-        "max_ms": waits[-1] if waits else None,
+        "responses": len(speed.waits),
+        **{f"p{rank}_ms": percentile(speed.waits, rank) for rank in _PERCENTILES[:3]},
+        "max_ms": percentile(speed.waits, 100),
         "tokens_per_second": speed.tokens_per_second,
-        "p50_tokens_per_second": _median_rate(speed),
+        "p50_tokens_per_second": None if rate is None else rate / 1000,
         "timed_responses": len(speed.rates),
-    }
-
-
-def _median_rate(speed: tools.Speed) -> float | None:
-    found = percentile(speed.rates, 50)
-    return None if found is None else found / 1000
-
-
-def _time_facts(times: list[int]) -> dict[str, Any]:
-    return {
-        "calls": len(times),
-        **{f"p{mark}_ms": percentile(times, mark) for mark in _PERCENTILES},
-        "max_ms": times[-1],
-        "sum_ms": sum(times),
     }

@@ -51,18 +51,15 @@ class Failures:
     service: list[Failure] = field(default_factory=list)
     rules: str = f"{VERSION}"  # version of the table, and how many user rules come first
 
-    def classes(self) -> dict[str, list[Failure]]:
-        return grouped(self.calls, lambda one: one.name)
-
     def of_class(self, name: str) -> list[Failure]:
         """Failed calls, or API errors with the prefix `api `: both have an `other`."""
         wanted = name.casefold()
         if not wanted.startswith("api "):
-            found = [one for one in self.calls if one.name.casefold() == wanted]
-            if found:
-                return found
+            calls = [call for call in self.calls if call.name.casefold() == wanted]
+            if calls:
+                return calls
         wanted = wanted.removeprefix("api ")
-        return [one for one in self.service if one.name.casefold() == wanted]
+        return [error for error in self.service if error.name.casefold() == wanted]
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path, *, texts: bool = False) -> Failures:
@@ -73,15 +70,15 @@ def read(db: apsw.Connection, asked: Stats, config: Path, *, texts: bool = False
     projects = {key: session.project for key, session in reader.sessions.items()}
     names = dict(iter(db.execute("SELECT id, native_id FROM sessions")))
     for key, failed, event, ts, tool, name, *text in _rows(db, asked, own, texts=texts):
-        one = Failure(event, names[key], projects[key], ts, tool, name, *text)
-        (found.calls if failed else found.service).append(one)
-    for ones in (found.calls, found.service):
-        ones.sort(key=_when, reverse=True)
+        failure = Failure(event, names[key], projects[key], ts, tool, name, *text)
+        (found.calls if failed else found.service).append(failure)
+    for failures in (found.calls, found.service):
+        failures.sort(key=_when, reverse=True)
     return found
 
 
-def _when(one: Failure) -> tuple[bool, int, int]:
-    return one.ts is not None, one.ts or 0, one.event
+def _when(failure: Failure) -> tuple[bool, int, int]:
+    return failure.ts is not None, failure.ts or 0, failure.event
 
 
 def counts(db: apsw.Connection, asked: Stats, config: Path) -> tuple[dict[str, int], int]:
@@ -95,7 +92,7 @@ def counts(db: apsw.Connection, asked: Stats, config: Path) -> tuple[dict[str, i
     for _, (ours, theirs) in each:
         classes.update(ours)
         refused += theirs
-    return dict(sorted(classes.items(), key=lambda one: (-one[1], one[0]))), refused
+    return dict(sorted(classes.items(), key=lambda named: (-named[1], named[0]))), refused
 
 
 Row = tuple[Any, ...]  # session, is a call, event, time, tool, class, and the text if asked for
@@ -107,31 +104,31 @@ def _rows(
     if own or texts:  # digests have neither
         yield from _classified(db, asked, own)
         return
-    for session, ones in parts.of(db, asked, PART, by_session):
-        for one in ones:
-            yield session, *one
+    for session, rows in parts.of(db, asked, PART, by_session):
+        for row in rows:
+            yield session, *row
 
 
 def by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """Of each failure: whether it is a call, its event, time, tool and class."""
-    for session, ones in _by_session(db, asked, ()):
-        yield session, {PART: ones, COUNTS: _counts(ones)}
+    for session, rows in _by_session(db, asked, ()):
+        yield session, {PART: rows, COUNTS: _counts(rows)}
 
 
 def _by_session(
     db: apsw.Connection, asked: Stats, own: Sequence[Rule]
 ) -> Iterator[tuple[int, list[Row]]]:
-    found: dict[int, list[Row]] = {}
-    for session, *one, _ in _classified(db, asked, own):
-        found.setdefault(session, []).append(tuple(one))
-    for session, ones in found.items():
-        yield session, sorted(ones, key=lambda one: one[1])
+    failures: dict[int, list[Row]] = {}
+    for session, *row, _ in _classified(db, asked, own):
+        failures.setdefault(session, []).append(tuple(row))
+    for session, rows in failures.items():
+        yield session, sorted(rows, key=lambda row: row[1])
 
 
-def _counts(ones: list[Row]) -> tuple[dict[str, int], int]:
+def _counts(rows: list[Row]) -> tuple[dict[str, int], int]:
     """Failed calls by class, and the number of API errors."""
-    classes = Counter(name for failed, *_, name in ones if failed)
-    return dict(sorted(classes.items())), len(ones) - classes.total()
+    classes = Counter(name for failed, *_, name in rows if failed)
+    return dict(sorted(classes.items())), len(rows) - classes.total()
 
 
 def _classified(db: apsw.Connection, asked: Stats, own: Sequence[Rule]) -> Iterator[Row]:
@@ -151,10 +148,13 @@ def _classified(db: apsw.Connection, asked: Stats, own: Sequence[Rule]) -> Itera
 def grouped(failures: Iterable[Failure], key: Callable[[Failure], str]) -> dict[str, list[Failure]]:
     """The most frequent first."""
     groups: dict[str, list[Failure]] = {}
-    for one in failures:
-        groups.setdefault(key(one), []).append(one)
+    for failure in failures:
+        groups.setdefault(key(failure), []).append(failure)
     return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
 
 
 def day(zone: tzinfo | None) -> Callable[[Failure], str]:
-    return lambda one: period("day", UNDATED if one.ts is None else one.ts // QUARTER, zone)
+    def day_of(failure: Failure) -> str:
+        return period("day", UNDATED if failure.ts is None else failure.ts // QUARTER, zone)
+
+    return day_of

@@ -1,4 +1,4 @@
-"""What was changed: edits by tool and file type, and the files that sessions touched."""
+"""What was changed: by tool, by type of file and by file, and how often one attempt was enough."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def read_edits(db: apsw.Connection, asked: Stats) -> Edits:
         for tool, suffix, *changed in changes:
             found.total.add(*changed)
             for group, name in ((found.tools, tool), (found.suffixes, suffix)):
-                if name not in group:
-                    group[name] = Changes()
-                group[name].add(*changed)
+                group.setdefault(name, Changes()).add(*changed)
     for groups in (found.tools, found.suffixes):
         ordered = sorted(groups.items(), key=lambda group: (-group[1].calls, group[0]))
         groups.clear()
@@ -86,35 +84,34 @@ def edits_by_session(db: apsw.Connection, asked: Stats) -> Counted:
 
 def edits_and_turns(db: apsw.Connection, asked: Stats) -> Counted:
     """The same and what `interruptions` counts, of which both read every call."""
-    each: defaultdict[int, list[list[int]]] = defaultdict(list)
+    counts: defaultdict[int, list[list[int]]] = defaultdict(list)
 
-    def noted() -> Iterator[Turn]:
-        for one in turns(db, asked):
-            each[one.session].append(interruptions.of_turn(one))
-            yield one
+    def counted_turns() -> Iterator[Turn]:
+        for turn in turns(db, asked):
+            counts[turn.session].append(interruptions.counts_of(turn))
+            yield turn
 
-    yield from _counted(db, asked, noted())
-    for session, ones in each.items():
-        yield session, {interruptions.TURNS_PART: ones}
+    yield from _counted(db, asked, counted_turns())
+    for session, each in counts.items():
+        yield session, {interruptions.TURNS_PART: each}
 
 
 def _counted(db: apsw.Connection, asked: Stats, all_turns: Iterator[Turn]) -> Counted:
     """Turns with an edit, those of them that edited no file again after a command, their cost; of
     each tool and suffix: calls, files, and lines added and removed."""
-    paths, of = _edited(db, asked)
-    changed = _changed(db, [*paths])
+    paths, callers = _edited(db, asked)
+    lines = _changed_lines(db, [*paths])
     groups: defaultdict[int, dict[tuple[str, str], Changes]] = defaultdict(dict)
     for event, files in paths.items():
-        session, tool = of[event]
+        session, tool = callers[event]
         suffix = os.path.splitext(files[0])[1].lower() or "none"
-        groups[session].setdefault((tool, suffix), Changes()).add(
-            1, files, *changed.get(event, (0, 0))
-        )
+        changes = groups[session].setdefault((tool, suffix), Changes())
+        changes.add(1, files, *lines.get(event, (0, 0)))
     sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for one in all_turns:
+    for turn in all_turns:
         edited = set[str]()
         ran, again, any_edit = set[str](), False, False  # files edited before a command
-        for call in one.calls:
+        for call in turn.calls:
             if call.event in paths:
                 any_edit = True
                 again = again or not ran.isdisjoint(paths[call.event])
@@ -122,14 +119,14 @@ def _counted(db: apsw.Connection, asked: Stats, all_turns: Iterator[Turn]) -> Co
             elif call.kind == kinds.SHELL:
                 ran = set(edited)
         if any_edit:
-            total = sums[one.session]
+            total = sums[turn.session]
             total[0] += 1
             total[1] += not again
-            total[2] += one.cost_nano
-    for session, changes in groups.items():
+            total[2] += turn.cost_nano
+    for session, by_name in groups.items():
         each = [
-            [*names, one.calls, sorted(one.files), one.added, one.removed]
-            for names, one in sorted(changes.items())
+            [*names, changes.calls, sorted(changes.files), changes.added, changes.removed]
+            for names, changes in sorted(by_name.items())
         ]
         yield session, {EDITS_PART: [*sums[session], each]}
 
@@ -139,7 +136,7 @@ def _edited(
 ) -> tuple[dict[int, Paths], dict[int, tuple[int, str]]]:
     """Paths, and session and tool, of each successful edit."""
     paths: dict[int, Paths] = {}
-    of: dict[int, tuple[int, str]] = {}
+    callers: dict[int, tuple[int, str]] = {}
     # Many edits share few files and tools: each name is kept once.
     known: dict[str, str] = {}
     together: dict[Paths, Paths] = {}
@@ -151,14 +148,14 @@ def _edited(
     ):
         if event not in paths:
             paths[event] = ()
-            of[event] = session, known.setdefault(tool, tool)
+            callers[event] = session, known.setdefault(tool, tool)
         if path not in paths[event]:
             files = (*paths[event], path)
             paths[event] = together.setdefault(files, files)
-    return paths, of
+    return paths, callers
 
 
-def _changed(db: apsw.Connection, calls: list[int]) -> dict[int, tuple[int, int]]:
+def _changed_lines(db: apsw.Connection, calls: list[int]) -> dict[int, tuple[int, int]]:
     """Lines added and removed by each call, as diffs show them."""
     return {
         event: (added, removed)
@@ -187,7 +184,17 @@ class Touched:
     first: int | None = None
     last: int | None = None
     event: EventId = NO_EVENT  # the last one
-    session: str = ""  # the session of that event
+
+    def add(self, path: str, action: str, ts: int | None, event: EventId) -> None:
+        self.edits += action == "edit"
+        self.writes += action == "write"
+        self.reads += action == "read"
+        self.paths.add(path)
+        if ts is not None and (self.first is None or ts < self.first):
+            self.first = ts
+        if (ts or 0, event) >= (self.last or 0, self.event):
+            self.last = ts if ts is not None else self.last
+            self.event = event
 
 
 class File(NamedTuple):
@@ -211,24 +218,21 @@ def most_edited(db: apsw.Connection, asked: Stats) -> list[File]:
     found: dict[str, list[Any]] = {}
     for _, touched in parts.of(db, asked, FILES_PART, files_by_session):
         for path, edits, writes, reads, first, last in touched:
-            one = found.get(path)
-            if one is None:
-                found[path] = [edits, writes, reads, first, last, 1]
-                continue
-            one[0] += edits
-            one[1] += writes
-            one[2] += reads
+            counts = found.setdefault(path, [0, 0, 0, first, last, 0])
+            counts[0] += edits
+            counts[1] += writes
+            counts[2] += reads
             if first is not None:
-                one[3] = first if one[3] is None else min(one[3], first)
-                one[4] = last if one[4] is None else max(one[4], last)
-            one[5] += 1
-    ordered = sorted(found.items(), key=lambda one: (-one[1][0] - one[1][1], -one[1][2], one[0]))
-    return [File(path, *counts) for path, counts in ordered]
+                counts[3] = first if counts[3] is None else min(counts[3], first)
+                counts[4] = last if counts[4] is None else max(counts[4], last)
+            counts[5] += 1
+    files = [File(path, *counts) for path, counts in found.items()]
+    return sorted(files, key=lambda file: (-file.changes, -file.reads, file.name))
 
 
 def files_by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """Of each file: edits, writes and reads, and the first and last time of these."""
-    found: dict[SessionId, list[Any]] = {}
+    touched: dict[SessionId, list[Any]] = {}
     wanted = scope.calls(db, asked, joins="CROSS JOIN files f ON f.event_id = e.id")
     edits, writes, reads = (f"sum(f.action = '{action}')" for action in ("edit", "write", "read"))
     for session, *counts in db.execute(
@@ -236,24 +240,26 @@ def files_by_session(db: apsw.Connection, asked: Stats) -> Counted:
         " AND e.status = 'ok' GROUP BY s.id, f.path",
         wanted.values,
     ):
-        found.setdefault(session, []).append(counts)
-    for session, touched in found.items():
-        yield session, {FILES_PART: touched}
+        touched.setdefault(session, []).append(counts)
+    for session, files in touched.items():
+        yield session, {FILES_PART: files}
 
 
 def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
     """The sessions that touched a file: a path, a name, the end of a path, or a glob."""
     which = fields.condition(db, "file", path, fields.Setting(now=times.now_ms()))
     like = _path_condition(path)
-    found: dict[SessionId, Touched] = {}
-    for row in _rows(db, asked, which, like):
-        one = found.get(row[1])
-        if one is None:
-            one = found[row[1]] = Touched(row[2], row[3], row[4])
-        _add(one, row)
-    for key, one in found.items():
-        one.title = title_for(db, key, one.title)
-    return sorted(found.values(), key=lambda one: (-(one.last or 0), one.name))
+    wanted = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
+    sessions: dict[SessionId, Touched] = {}
+    for key, name, title, project, *use in db.execute(
+        "SELECT s.id, s.native_id, s.title, s.project, f.path, f.action, e.ts, e.id"
+        f" {wanted.sql} AND e.status = 'ok' AND {which.sql} AND {like.sql}",
+        (*wanted.values, *which.values, *like.values),
+    ):
+        if key not in sessions:
+            sessions[key] = Touched(name, title_for(db, key, title), project)
+        sessions[key].add(*use)
+    return sorted(sessions.values(), key=lambda touched: (-(touched.last or 0), touched.name))
 
 
 def _path_condition(path: str) -> fields.Condition:
@@ -265,34 +271,3 @@ def _path_condition(path: str) -> fields.Condition:
         " OR lower(f.path) GLOB ?)",
         (name, path.lower(), len(end), end, name, f"*{end}"),
     )
-
-
-Row = tuple[str, SessionId, str, str | None, str | None, str, int | None, EventId]
-
-
-def _rows(
-    db: apsw.Connection,
-    asked: Stats,
-    which: fields.Condition,
-    path: fields.Condition = fields.ANY,
-) -> Iterator[Row]:
-    wanted = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
-    yield from db.execute(
-        "SELECT f.path, s.id, s.native_id, s.title,"
-        f" s.project, f.action, e.ts, e.id {wanted.sql} AND e.status = 'ok'"
-        f" AND {which.sql} AND {path.sql}",
-        (*wanted.values, *which.values, *path.values),
-    )
-
-
-def _add(one: Touched, row: Row) -> None:
-    path, _, session, _, _, action, ts, event = row
-    one.edits += action == "edit"
-    one.writes += action == "write"
-    one.reads += action == "read"
-    one.paths.add(path)
-    if ts is not None and (one.first is None or ts < one.first):
-        one.first = ts
-    if (ts or 0, event) >= (one.last or 0, one.event):
-        one.last = ts if ts is not None else one.last
-        one.event, one.session = event, session

@@ -1,4 +1,7 @@
-"""Turns, each a prompt with everything up to the next one of its session, and how often people interrupt them."""
+"""Turns, and how often people interrupt them.
+
+A turn is a prompt with everything up to the next one of its session.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,18 @@ def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
     responses = _costs_of_responses(db, asked)
     next_response = next(responses, None)
     current: Turn | None = None
+
+    def with_responses(turn: Turn, until: tuple[int, int] | None = None) -> Turn:
+        """Everything answered before the next prompt belongs to this one."""
+        nonlocal next_response
+        while next_response is not None and next_response[0] == turn.session:
+            if until is not None and next_response[:2] >= until:
+                break
+            turn.requests += 1
+            turn.cost_nano += next_response[2]
+            next_response = next(responses, None)
+        return turn
+
     for session, event, said, kind, status, ts, summary in db.execute(
         "SELECT s.id, e.id, e.type, e.kind, e.status, e.ts,"
         f" iif(e.kind = '{kinds.SHELL}', e.summary, NULL)"
@@ -55,13 +70,7 @@ def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
     ):
         place = (session, -1 if ts is None else ts)
         if current is not None and (session != current.session or said == "user"):
-            # Everything answered before the next prompt belongs to this one.
-            own = current.session
-            while next_response and next_response[0] == own and next_response[:2] < place:
-                current.requests += 1
-                current.cost_nano += next_response[2]
-                next_response = next(responses, None)
-            yield current
+            yield with_responses(current, place)
             current = None
         if said == "user":
             while next_response is not None and next_response[:2] < place:
@@ -72,11 +81,7 @@ def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
         elif current is not None:
             current.interrupted += 1
     if current is not None:
-        while next_response is not None and next_response[0] == current.session:
-            current.requests += 1
-            current.cost_nano += next_response[2]
-            next_response = next(responses, None)
-        yield current
+        yield with_responses(current)
 
 
 Response = tuple[int, int, int]  # session, time, cost
@@ -151,11 +156,11 @@ def read_interruptions(db: apsw.Connection, asked: Stats) -> Interruptions:
 
 
 def turns_by_session(db: apsw.Connection, asked: Stats) -> Counted:
-    for session, ones in groupby(turns(db, asked), key=lambda one: one.session):
-        yield session, {TURNS_PART: [*map(of_turn, ones)]}
+    for session, each in groupby(turns(db, asked), key=lambda turn: turn.session):
+        yield session, {TURNS_PART: [*map(counts_of, each)]}
 
 
-def of_turn(one: Turn) -> list[int]:
+def counts_of(turn: Turn) -> list[int]:
     """Calls, responses, interruptions, denied calls, and searches among the calls."""
-    searches = sum(is_search(call.kind, call.summary) for call in one.calls)
-    return [len(one.calls), one.requests, one.interrupted, one.denied, searches]
+    searches = sum(is_search(call.kind, call.summary) for call in turn.calls)
+    return [len(turn.calls), turn.requests, turn.interrupted, turn.denied, searches]

@@ -1,4 +1,4 @@
-"""Numbers at a glance: of all sessions for the dashboard, of one session, and of every day and hour."""
+"""Numbers at a glance: of all sessions, of one session, and of every day and hour."""
 
 from __future__ import annotations
 
@@ -64,13 +64,11 @@ def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     for names, summed in together.items():
         for group, name in zip(sums, names, strict=True):
             group[name].include(summed)
-    total = Sum()
-    for summed in sums[0].values():
-        total.include(summed)
-    found.total = total.tally()
     found.days, found.models, found.projects = (
-        {name: one.tally() for name, one in group.items()} for group in sums
+        {name: summed.tally() for name, summed in group.items()} for group in sums
     )
+    for tally in found.days.values():
+        found.total.add(tally)
     stored = db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get
     titles = json.loads(stored or "{}")
     found.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
@@ -169,22 +167,18 @@ class Calendar:
     days: dict[date, Tally] = field(default_factory=dict)  # with a prompt or a response, in order
     hours: dict[tuple[int, int], Tally] = field(default_factory=dict)  # (weekday, hour)
 
-    def streaks(self, today: date) -> tuple[int, int]:
-        """The current one, even if today has no activity yet, and the longest."""
-        return streaks(self.days, today)
-
 
 def read_calendar(db: apsw.Connection, asked: Stats) -> Calendar:
     """By the time of events, not of sessions."""
-    found = Calendar()
+    calendar = Calendar()
     for label, tally in asked.groups(db, "hour").items():
         if label == UNDATED or not (tally.prompts or tally.requests):
             continue
         day, hour = date.fromisoformat(label[:10]), int(label[11:13])
-        found.days.setdefault(day, Tally()).add(tally)
-        found.hours.setdefault((day.weekday(), hour), Tally()).add(tally)
-    found.days = dict(sorted(found.days.items()))
-    return found
+        calendar.days.setdefault(day, Tally()).add(tally)
+        calendar.hours.setdefault((day.weekday(), hour), Tally()).add(tally)
+    calendar.days = dict(sorted(calendar.days.items()))
+    return calendar
 
 
 def busy(tally: Tally) -> int:
@@ -193,6 +187,7 @@ def busy(tally: Tally) -> int:
 
 
 def streaks(days: Iterable[date], today: date) -> tuple[int, int]:
+    """The current one, even if today has no activity yet, and the longest."""
     longest = length = 0
     before: date | None = None
     for day in sorted(days):

@@ -128,45 +128,42 @@ class Uses:
 
 def read_tools(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> Uses:
     """The calls in the window; results may have come later."""
-    found = Uses()
+    uses = Uses()
     times: defaultdict[str, list[Packed]] = defaultdict(list)
     for _, ended in parts.of(db, asked, CALLS, calls_by_session):
         for tool, status, calls, taken in ended:
-            use = found.tools.get(tool)
-            if use is None:
-                use = found.tools[tool] = Use()
-            if use.add(status, calls):
+            if uses.tools.setdefault(tool, Use()).add(status, calls):
                 times[tool].append(taken)
     for tool, each in times.items():
-        found.tools[tool].times = parts.unpacked(each)
+        uses.tools[tool].times = parts.unpacked(each)
     if programs:
         wanted = scope.calls(db, asked)
         for summary, status, took in db.execute(
             f"SELECT e.summary, e.status, e.duration_ms {wanted.sql} AND e.kind = '{kinds.SHELL}'",
             wanted.values,
         ):
-            use = found.programs.setdefault(program_of(summary), Use())
+            use = uses.programs.setdefault(program_of(summary), Use())
             if use.add(status, 1) and took is not None:
                 use.times.append(took)
-    return found.complete()
+    return uses.complete()
 
 
 def calls_by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """Of each tool and status: number of calls, and how long each took, where known."""
-    found: defaultdict[int, defaultdict[tuple[str, str | None], list[int | None]]]
-    found = defaultdict(lambda: defaultdict(list))
+    ended: defaultdict[int, defaultdict[tuple[str, str | None], list[int | None]]]
+    ended = defaultdict(lambda: defaultdict(list))
     wanted = scope.calls(db, asked)
     for session, tool, status, taken in db.execute(
         f"SELECT s.id, coalesce(e.tool, 'unknown'), e.status, e.duration_ms {wanted.sql}",
         wanted.values,
     ):
-        found[session][tool, status].append(taken)
-    for session, ended in found.items():
+        ended[session][tool, status].append(taken)
+    for session, by_end in ended.items():
         calls = [
-            [tool, status, len(taken), parts.packed([one for one in taken if one is not None])]
-            for (tool, status), taken in ended.items()
+            [tool, status, len(spans), parts.packed([span for span in spans if span is not None])]
+            for (tool, status), spans in by_end.items()
         ]
-        yield session, {CALLS: sorted(calls, key=lambda one: (one[0], one[1] or ""))}
+        yield session, {CALLS: sorted(calls, key=lambda call: (call[0], call[1] or ""))}
 
 
 LATENCY_PART = "latency"

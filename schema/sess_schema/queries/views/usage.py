@@ -1,18 +1,20 @@
-"""The prompt cache and what it saved; how full context windows were, and when conversations were compacted."""
+"""The prompt cache and what it saved; how full context windows were, and when compacted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
 
 from sess_common import times
+from sess_common.classes import dataclass, field
 from sess_common.patterns import later
 from sess_schema import labels
 from sess_schema.ids import SessionId
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
+from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.parts import Counted
 from sess_schema.queries.views.windows import context_window
@@ -23,17 +25,9 @@ _SHORT, _LONG = 5 * times.MINUTE, times.HOUR
 
 
 @dataclass(slots=True)
-class Cached:
+class Cached(Tally):
     """The prompts of one model."""
 
-    requests: int = 0
-    input_tokens: int = 0
-    cache_write_tokens: int = 0
-    cache_write_1h_tokens: int = 0
-    cache_read_tokens: int = 0
-    cost_nano: int = 0
-    saved_nano: int = 0
-    unpriced: int = 0  # responses without a known price
     expired: int = 0  # prompts rewritten because their cache entry had expired
     expired_tokens: int = 0
 
@@ -45,67 +39,45 @@ class Cached:
     def hit_ratio(self) -> float | None:
         return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else None
 
-    def add(self, other: Cached) -> None:
-        self.requests += other.requests
-        self.input_tokens += other.input_tokens
-        self.cache_write_tokens += other.cache_write_tokens
-        self.cache_write_1h_tokens += other.cache_write_1h_tokens
-        self.cache_read_tokens += other.cache_read_tokens
-        self.cost_nano += other.cost_nano
-        self.saved_nano += other.saved_nano
-        self.unpriced += other.unpriced
-        self.expired += other.expired
-        self.expired_tokens += other.expired_tokens
-
 
 @dataclass(slots=True)
 class Caching:
-    models: dict[str, Cached] = field(default_factory=dict)
+    models: dict[str, Cached] = field(default_factory=dict)  # those that saved most first
     total: Cached = field(default_factory=Cached)
 
 
 def read_cache(db: apsw.Connection, asked: Stats) -> Caching:
-    found = Caching()
-    for model, tally in asked.groups(db, "model").items():
-        if tally.requests:
-            found.models[model] = Cached(
-                tally.requests,
-                tally.input_tokens,
-                tally.cache_write_tokens,
-                tally.cache_write_1h_tokens,
-                tally.cache_read_tokens,
-                tally.cost_nano,
-                tally.saved_nano,
-                tally.unpriced,
-            )
+    caching = Caching()
+    groups = asked.groups(db, "model")
+    for model in sorted(groups, key=lambda name: (-groups[name].saved_nano, name)):
+        if groups[model].requests:
+            caching.models[model] = Cached()
+            for cached in (caching.models[model], caching.total):
+                cached.add(groups[model])
     for _, expired in parts.of(db, asked, EXPIRED_PART, expired_by_session):
         for model, count, tokens in expired:
-            found.models[model].expired += count
-            found.models[model].expired_tokens += tokens
-    for cached in found.models.values():
-        found.total.add(cached)
-    ordered = sorted(found.models.items(), key=lambda one: (-one[1].saved_nano, one[0]))
-    found.models = dict(ordered)
-    return found
+            for cached in (caching.models[model], caching.total):
+                cached.expired += count
+                cached.expired_tokens += tokens
+    return caching
 
 
 def expired_by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """Of each model: prompts whose cache entry had expired, and their tokens."""
-    found: dict[int, dict[str, list[int]]] = {}
+    expired: dict[int, dict[str, list[int]]] = {}
     for session, model, tokens in _expired(db, scope.responses(db, asked)):
-        sums = found.setdefault(session, {}).setdefault(model, [0, 0])
+        sums = expired.setdefault(session, {}).setdefault(model, [0, 0])
         sums[0] += 1
         sums[1] += tokens
-    for session, models in found.items():
+    for session, models in expired.items():
         yield session, {EXPIRED_PART: [[model, *models[model]] for model in sorted(models)]}
 
 
-def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[int, str, int]]:
+def _expired(db: apsw.Connection, wanted: scope.Scope) -> Iterator[tuple[int, str, int]]:
     """Prompts that were mostly written, after a pause longer than the cache lifetime.
 
     The lifetime is what the last write before the pause requested: five minutes or an hour.
     """
-    found = []
     for session, ts, model, written in db.execute(
         f"SELECT u.session_id, u.ts, {MODEL}, u.cache_write_tokens {wanted.sql}"
         " AND u.ts IS NOT NULL AND 2 * u.cache_write_tokens >"
@@ -121,8 +93,7 @@ def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[int, str, i
         if before is None or before[0] is None or before[1] is None:
             continue  # the first prompt of a session, or nothing was cached before
         if ts - before[0] > (_LONG if before[1] else _SHORT):
-            found.append((session, model, written))
-    return found
+            yield session, model, written
 
 
 CONTEXT_PART = "context"
@@ -153,24 +124,24 @@ def read_context(db: apsw.Connection, asked: Stats) -> list[Filled]:
         key: (name, title)
         for key, name, title in db.execute("SELECT id, native_id, title FROM sessions")
     }
-    found = [
+    contexts = [
         Filled(names[session][0], title_for(db, SessionId(session), names[session][1]), *filled)
         for session, filled in parts.of(db, asked, CONTEXT_PART, context_by_session)
     ]
-    return sorted(found, key=lambda one: (-one.peak, one.session))
+    return sorted(contexts, key=lambda filled: (-filled.peak, filled.session))
 
 
 def context_by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """The columns of `Filled` that follow the title."""
     sizes: dict[SessionId, list[int]] = {}
-    found: dict[SessionId, list[Any]] = {}
+    largest: dict[SessionId, list[Any]] = {}  # model and window of the largest prompt
     wanted = scope.responses(db, asked)
     size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
     for session, model, window, tokens in db.execute(
         f"SELECT s.id, {MODEL}, u.context_window, {size} AS size {wanted.sql} ORDER BY s.id, size",
         wanted.values,
     ):
-        found[session] = [model, window]
+        largest[session] = [model, window]
         sizes.setdefault(session, []).append(tokens)
     compactions: dict[SessionId, list[int | None]] = {}
     compacted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
@@ -179,21 +150,21 @@ def context_by_session(db: apsw.Connection, asked: Stats) -> Counted:
         f" AND e.label = '{labels.COMPACT}' AND e.type = 'system' ORDER BY e.ts, e.id",
         compacted.values,
     ):
-        known = _TOKENS.search(text)
-        before = int(known[1]) if known else _last_prompt(db, session, ts) or None
+        recorded = _TOKENS.search(text)
+        before = int(recorded[1]) if recorded else _last_prompt(db, session, ts) or None
         compactions.setdefault(session, []).append(before)
     for session in sorted(sizes.keys() | compactions.keys()):
         sent = sizes.get(session, [])
         counts = [len(sent), sent[-1] if sent else 0, percentile(sent, 90) or 0]
-        model = found.get(session, ["unknown", None])
-        yield session, {CONTEXT_PART: [*model, *counts, compactions.get(session, [])]}
+        used = largest.get(session, ["unknown", None])
+        yield session, {CONTEXT_PART: [*used, *counts, compactions.get(session, [])]}
 
 
 def _last_prompt(db: apsw.Connection, session: SessionId, ts: int | None) -> int | None:
     """The size of the last prompt before a compaction that does not record it."""
-    found: int | None = db.execute(
+    size: int | None = db.execute(
         "SELECT u.input_tokens + u.cache_write_tokens + u.cache_read_tokens FROM usage u"
         " WHERE u.session_id = ? AND u.counted AND u.ts <= ? ORDER BY u.ts DESC LIMIT 1",
         (session, ts),
     ).get
-    return found
+    return size

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby, pairwise
-from operator import itemgetter
+from operator import add, itemgetter
 from typing import Any, NamedTuple
 
 import apsw
@@ -52,6 +52,9 @@ class Bucket(NamedTuple):
     requests: int
 
 
+_SUMMED = Bucket._fields[3:]
+
+
 @dataclass(slots=True)
 class Window:
     start: int
@@ -90,30 +93,22 @@ class Window:
 
     def add(self, bucket: Bucket) -> None:
         self.last = max(self.last, bucket.last)
-        self.input_tokens += bucket.input_tokens
-        self.output_tokens += bucket.output_tokens
-        self.cache_write_tokens += bucket.cache_write_tokens
-        self.cache_read_tokens += bucket.cache_read_tokens
-        self.cost_nano += bucket.cost_nano
-        self.unpriced += bucket.unpriced
-        self.requests += bucket.requests
         self.models.add(bucket.model)
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(bucket, name))
 
 
 def read_windows(db: apsw.Connection, asked: Stats) -> list[Window]:
     """All windows, the oldest first."""
     from sess_schema.queries.views import parts  # not needed by the status line
 
-    found: dict[tuple[int, str], list[Any]] = {}
+    merged: dict[tuple[int, str], list[Any]] = {}
     for _, buckets in parts.of(db, asked, HOURS_PART, windows_by_session):
         for hour, first, last, model, *sums in buckets:
-            one = found.get((hour, model))
-            if one is None:
-                found[hour, model] = [hour, first, last, model, *sums]
-                continue
-            one[1], one[2] = min(one[1], first), max(one[2], last)
-            one[4:] = [a + b for a, b in zip(one[4:], sums, strict=True)]
-    return [*windows(Bucket(*one[1:]) for one in sorted(found.values()))]
+            bucket = merged.setdefault((hour, model), [hour, first, last, model, *[0] * len(sums)])
+            bucket[1], bucket[2] = min(bucket[1], first), max(bucket[2], last)
+            bucket[4:] = map(add, bucket[4:], sums)
+    return [*windows(Bucket(*bucket[1:]) for bucket in sorted(merged.values()))]
 
 
 def windows_by_session(db: apsw.Connection, asked: Stats) -> Counted:
@@ -131,13 +126,14 @@ def current_window(db: apsw.Connection, now: int) -> Window | None:
     since = now - 2 * times.DAY
     while True:
         where = "FROM usage u WHERE u.ts >= ? AND u.ts <= ? AND u.counted"
-        found = [*windows(_buckets(db, where, (since, now)))]
+        rows = _sums(db, "0", where, (since, now))
+        recent = [*windows(Bucket(*columns) for _, _, *columns in rows)]
+        if not recent:
+            return None
         # Nothing before a pause of five hours matters.
-        rested = found and found[0].first - since > LENGTH
-        pairs = pairwise(found)
-        if not found or rested or any(b.first - a.last > LENGTH for a, b in pairs) or since <= 0:
-            last = found[-1] if found else None
-            return last if last is not None and last.active(now) else None
+        rested = recent[0].first - since > LENGTH
+        if rested or any(b.first - a.last > LENGTH for a, b in pairwise(recent)) or since <= 0:
+            return recent[-1] if recent[-1].active(now) else None
         since = max(0, since - 2 * (now - since))
 
 
@@ -153,46 +149,27 @@ def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
         " ORDER BY e.ts DESC",
         wanted.values,
     ):
-        if (found := _RESET.search(text)) is not None:
-            reset = int(found[1]) * times.SECOND
+        if (match := _RESET.search(text)) is not None:
+            reset = int(match[1]) * times.SECOND
             return reset if reset > now else None
     return None
 
 
 def windows(buckets: Iterable[Bucket]) -> Iterator[Window]:
     """`buckets` are sorted by time."""
-    open_: Window | None = None
-    for group in _by_hour(buckets):
+    window: Window | None = None
+    for _, same_hour in groupby(buckets, key=lambda bucket: (bucket.first - 1) // times.HOUR):
+        group = [*same_hour]
         first = min(bucket.first for bucket in group)
-        if open_ is not None and (first - open_.start > LENGTH or first - open_.last > LENGTH):
-            yield open_
-            open_ = None
-        if open_ is None:
-            open_ = Window(first - first % times.HOUR, first, first)
+        if window is not None and (first - window.start > LENGTH or first - window.last > LENGTH):
+            yield window
+            window = None
+        if window is None:
+            window = Window(first - first % times.HOUR, first, first)
         for bucket in group:
-            open_.add(bucket)
-    if open_ is not None:
-        yield open_
-
-
-def _by_hour(buckets: Iterable[Bucket]) -> Iterator[list[Bucket]]:
-    group: list[Bucket] = []
-    for bucket in buckets:
-        if group and _hour(bucket) != _hour(group[0]):
-            yield group
-            group = []
-        group.append(bucket)
-    if group:
-        yield group
-
-
-def _hour(bucket: Bucket) -> int:
-    return (bucket.first - 1) // times.HOUR
-
-
-def _buckets(db: apsw.Connection, which: str, values: tuple[object, ...]) -> Iterator[Bucket]:
-    for _, _, *columns in _sums(db, "0", which, values):
-        yield Bucket(*columns)
+            window.add(bucket)
+    if window is not None:
+        yield window
 
 
 def _sums(
@@ -207,7 +184,6 @@ def _sums(
     )
 
 
-PERIODS = ("day", "week", "month")
 _GIVEN = later(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)
 _UNITS = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _MEAN_DAYS = 7
@@ -246,9 +222,8 @@ def parse_budget(text: str) -> Budget:
     money = given[3] is None
     unit = 1_000_000_000 if money else _UNITS[given[3].lower()]
     # Not via float: a limit is exact.
-    whole, _, part = given[2].partition(".")
-    digits = len(part)
-    limit = int(whole + part) * unit // 10**digits
+    whole, _, fraction = given[2].partition(".")
+    limit = int(whole + fraction) * unit // 10 ** len(fraction)
     return Budget(limit, money, (given[4] or "month").lower())
 
 
@@ -287,21 +262,17 @@ def _wall_ms(wall: datetime, zone: tzinfo | None) -> int:
     return int(moment.timestamp() * 1000)
 
 
-DEFAULT_CONTEXT = 200_000
-LARGE_CONTEXT = 1_000_000
-# By model name; the first match wins.
-_CONTEXTS = (
-    ("[1m]", LARGE_CONTEXT),
-    ("-1m", LARGE_CONTEXT),
-    ("gemini", LARGE_CONTEXT),
-    ("gpt-4.1", LARGE_CONTEXT),
-    ("gpt-5", 400_000),
-    ("gpt-4o", 128_000),
-)
+_USUAL_CONTEXT, _LARGE_CONTEXT = 200_000, 1_000_000
+# By a part of the model's name; the first match wins.
+_CONTEXTS = {
+    **dict.fromkeys(("[1m]", "-1m", "gemini", "gpt-4.1"), _LARGE_CONTEXT),
+    "gpt-5": 400_000,
+    "gpt-4o": 128_000,
+}
 
 
 def context_window(model: str, peak: int = 0) -> int:
     """The window of a model; the large one if a prompt does not fit the small one."""
     name = model.lower()
-    size = next((size for part, size in _CONTEXTS if part in name), DEFAULT_CONTEXT)
-    return size if peak <= size else max(LARGE_CONTEXT, peak)
+    size = next((size for part, size in _CONTEXTS.items() if part in name), _USUAL_CONTEXT)
+    return size if peak <= size else max(_LARGE_CONTEXT, peak)
