@@ -107,12 +107,14 @@ def test_random_characters_are_told_from_words_names_and_numbers():
 )  # fmt: skip
 def test_lines_full_of_names_are_looked_at_in_proportion(piece, monkeypatch):
     """Four times as long a text has about four times as many characters near its names."""
-    within, near = looks.runs_within, []
-    monkeypatch.setattr(
-        looks,
-        "runs_within",
-        lambda text, *span: near.append(span[1] - span[0]) or within(text, *span),
-    )
+    within = looks.runs_within
+    near: list[int] = []
+
+    def noted(text, *span):
+        near.append(span[1] - span[0])
+        return within(text, *span)
+
+    monkeypatch.setattr(looks, "runs_within", noted)
 
     def looked_at(size: int) -> int:
         near.clear()

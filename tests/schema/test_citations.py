@@ -13,6 +13,7 @@ from sess_common.errors import SessError
 from sess_schema import citations
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader, open_writer
+from sess_schema.ids import EventId
 from sess_schema.queries import sessions
 from sess_schema.session import Reader
 from sessiond.config import Config
@@ -234,7 +235,7 @@ def test_one_key_alone_is_what_all_together_give(world):
 
 def test_the_shortest_beginning_that_is_unique_is_printed():
     """Eight digits, more where two keys begin alike."""
-    of = {1: "aaaaaaaa0000", 2: "aaaaaaaa0011", 3: "bbbbbbbb0000"}
+    of = {EventId(1): "aaaaaaaa0000", EventId(2): "aaaaaaaa0011", EventId(3): "bbbbbbbb0000"}
     keys = citations.Keys(of, frozenset(of), sorted(of.values()))
     assert [keys.short(event) for event in of] == ["aaaaaaaa000", "aaaaaaaa001", "bbbbbbbb"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 import sqlite_utils
+from tests.must import must
 from tests.schema.upgrading import LATER, later
 
 from sess_common.errors import Exit, SessError
@@ -68,7 +69,7 @@ def test_released_migrations_are_frozen():
     assert digests == RELEASED
     for path in (*folder.glob("*.py"), *LATER.glob("*.py")):
         names = {
-            name.name if isinstance(node, ast.Import) else node.module
+            name.name if isinstance(node, ast.Import) else must(node.module)
             for node in ast.walk(ast.parse(path.read_text("utf-8")))
             if isinstance(node, ast.Import | ast.ImportFrom)
             for name in node.names

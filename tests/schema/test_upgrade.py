@@ -104,7 +104,7 @@ def test_a_reader_points_to_the_writer(world, index):
 
 def test_each_step_is_reported_and_a_new_index_needs_none(tmp_path):
     """Each is named, again and again while its statements run; code beside it counts."""
-    said = []
+    said: list[str] = []
     path = tmp_path / "index.db"
     open_writer(path, said.append).close()
     assert said == []
@@ -152,7 +152,7 @@ def test_a_person_sees_the_upgrade_and_then_the_result(world, index):
 
 def test_the_service_manager_hears_of_an_upgrade_before_it_is_ready(world, index):
     """The start may take as long as it takes: the manager is asked for more time."""
-    heard = []
+    heard: list[list[str]] = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         address = world.root / "notify"
         manager.bind(str(address))

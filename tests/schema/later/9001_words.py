@@ -13,6 +13,7 @@ def apply(db: apsw.Connection, progress: Callable[[int, int], None]) -> None:
     ).fetchall()
     for number, (event, text) in enumerate(texts):
         progress(number, len(texts))
+        assert isinstance(text, str)
         db.execute("INSERT INTO words (event_id, count) VALUES (?, ?)", (event, len(text.split())))
     db.execute(
         "UPDATE sessions SET words = coalesce((SELECT sum(w.count) FROM words w"

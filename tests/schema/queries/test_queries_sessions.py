@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
+from sess_schema.ids import NO_SESSION
 from sess_schema.queries import sessions, sources
 
 ONE = "11111111-1111-4111-8111-111111111111"
@@ -203,7 +204,7 @@ def test_a_session_without_a_title_has_the_first_words_it_shows(world):
         (row,) = sessions.Listing().rows(db)
         assert sessions.title_for(db, row.key, None) == "!"
         assert sessions.title_for(db, row.key, "  a\n title ") == "a title"
-        assert sessions.title_for(db, 0, None) == "(no title)"
+        assert sessions.title_for(db, NO_SESSION, None) == "(no title)"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from tests.conftest import World
 
@@ -147,16 +148,15 @@ class Corpus:
         pick = self._random
         self._calls += 1
         call_id = f"call_{self._calls}"
-        tool, given = pick.choice(
-            [
-                ("Bash", {"command": self.text()}),
-                ("Bash", {"command": "git commit -m x"}),
-                ("Edit", {"file_path": pick.choice(FILES), "new_string": self.text()}),
-                ("Read", {"file_path": pick.choice(FILES)}),
-                ("WebFetch", {"url": "https://example.com/" + pick.choice(WORDS)}),
-                ("mcp__tracker__search", {"query": self.text(), "limit": 5}),
-            ]
-        )
+        known: list[tuple[str, dict[str, Any]]] = [
+            ("Bash", {"command": self.text()}),
+            ("Bash", {"command": "git commit -m x"}),
+            ("Edit", {"file_path": pick.choice(FILES), "new_string": self.text()}),
+            ("Read", {"file_path": pick.choice(FILES)}),
+            ("WebFetch", {"url": "https://example.com/" + pick.choice(WORDS)}),
+            ("mcp__tracker__search", {"query": self.text(), "limit": 5}),
+        ]
+        tool, given = pick.choice(known)
         yield t.call(call_id, tool, **given)
         outcome = pick.choices(["ok", "error", "denied", "pending"], [6, 2, 1, 1])[0]
         if outcome == "pending":
@@ -166,7 +166,7 @@ class Corpus:
             output = "The user doesn't want to proceed with this tool use. " + output
         elif given.get("command", "").startswith("git"):
             output = f"[main {pick.getrandbits(28):07x}] {pick.choice(WORDS)}\n 1 file changed"
-        content = [{"type": "text", "text": output}]
+        content: list[dict[str, Any]] = [{"type": "text", "text": output}]
         if pick.random() < 0.1:
             content.append({"type": "image", "source": {"type": "base64", "data": "AA=="}})
         yield t.result(call_id, content, is_error=outcome != "ok")

@@ -335,7 +335,7 @@ def in_a_tool(text: str) -> Ask:
     )
 
 
-def combined(pick: random.Random, depth: int, leaf) -> Ask:
+def combined(pick: random.Random, depth: int, leaf: Callable[[str], Ask]) -> Ask:
     """A query whose first part is no exclusion: of exclusions alone the terms are looked for."""
     first = _node(pick, depth, leaf)
     for _ in range(pick.choice([0, 1, 1, 2])):
@@ -344,7 +344,7 @@ def combined(pick: random.Random, depth: int, leaf) -> Ask:
     return first
 
 
-def _node(pick: random.Random, depth: int, leaf) -> Ask:
+def _node(pick: random.Random, depth: int, leaf: Callable[[str], Ask]) -> Ask:
     if not depth or pick.random() < 0.3:
         common = [text for text in TERMS if len(text) > 1]
         return leaf(pick.choice(WORDS if pick.random() < 0.6 else common))

@@ -47,8 +47,11 @@ def test_counts_only_the_first_of_many(index, monkeypatch):
     counted = []
     monkeypatch.setattr(ranking, "COUNTED", 4)
     rarity = ranking._rarity
-    monkeypatch.setattr(
-        ranking, "_rarity", lambda rows, hits: counted.append(hits) or rarity(rows, hits)
-    )
+
+    def noted(rows, hits):
+        counted.append(hits)
+        return rarity(rows, hits)
+
+    monkeypatch.setattr(ranking, "_rarity", noted)
     assert [row[0] for row in both(index, '"rare word"')] == pytest.approx(exact)
     assert counted == [10.0]

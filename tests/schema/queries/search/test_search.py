@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,9 @@ from sess_common.errors import SessError
 from sess_schema.connection import open_reader
 from sess_schema.migrate import migrations
 from sess_schema.queries.search import TOKENIZER, Filter, Search
+
+if TYPE_CHECKING:  # it is not there at run time
+    from sess_schema.queries.search.terms import Mode
 
 FORK = "22222222-2222-4222-8222-222222222222"
 
@@ -81,14 +85,15 @@ def test_the_mark_of_a_failure_is_no_word(world):
     t.append(t.call("c1", command="ls"), t.result("c1", "no such file", is_error=True))
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        for text, mode, count in (
+        counts: list[tuple[str, Mode, int]] = [
             ("is_error", "words", 1),
             ("is_error", "substring", 1),
             ("error", "words", 0),
             ("err*", "words", 0),
             ("error", "substring", 0),
             ("err", "regex", 0),
-        ):
+        ]
+        for text, mode, count in counts:
             assert Search(text, mode=mode).results(db).count() == count, (text, mode)
 
 

@@ -58,8 +58,8 @@ class Facts:
         return self.sessions[event.session_id]
 
 
-def ms(*day):
-    return int(datetime(*day, tzinfo=UTC).timestamp() * 1000)
+def ms(year, month, day, hour=0):
+    return int(datetime(year, month, day, hour, tzinfo=UTC).timestamp() * 1000)
 
 
 def below(path):
@@ -211,15 +211,15 @@ def test_a_filter_narrows_every_mode(index, facts, case):
     """Regular expressions, parts of words and tool calls are filtered like words."""
     field, value, means = case
     option = {"filters": [Filter(field, value)]}
+
+    def narrowed(holds):
+        return lambda e: means(facts, e) and any(map(holds, e.lowered))
+
     for text, mode, holds in (
         ("re.ry", "regex", lambda text: "retry" in text),
         ("etr", "substring", lambda text: "etr" in text),
     ):
-        index.check(
-            Ask(text, lambda e, holds=holds: means(facts, e) and any(map(holds, e.lowered))),
-            mode=mode,
-            **option,
-        )
+        index.check(Ask(text, narrowed(holds)), mode=mode, **option)
     if field != "type":
         in_tools = Ask(
             "e",
@@ -258,7 +258,11 @@ def test_filters_are_combined(index, facts):
 
         index.check(Ask(text, holds))
         index.check(Ask("", holds), filters=[Filter(field, value) for field, value, _ in chosen])
-        index.check(Ask(f"is OR {text}", lambda e, h=holds: h(e) or term("is").holds(e)))
+
+        def holds_or_is(event, holds=holds):
+            return holds(event) or term("is").holds(event)
+
+        index.check(Ask(f"is OR {text}", holds_or_is))
 
 
 def test_what_is_excluded_twice_is_neither(index, facts):
@@ -266,20 +270,22 @@ def test_what_is_excluded_twice_is_neither(index, facts):
     pick = random.Random(11)
     for _ in range(60):
         (a, x, first), (b, y, second) = pick.sample(FILTERS, 2)
-        index.check(
-            Ask(
-                f"-{written(a, x)} -{written(b, y)}",
-                lambda e, p=first, q=second: not p(facts, e) and not q(facts, e),
-            )
-        )
+
+        def neither(event, first=first, second=second):
+            return not first(facts, event) and not second(facts, event)
+
+        index.check(Ask(f"-{written(a, x)} -{written(b, y)}", neither))
 
 
 def test_superseded_events_are_filtered_too(index, facts):
     """What left its file still has its tool, its session and its time."""
     for field, value, means in FILTERS:
         if field != "session":
-            ask = Ask(written(field, value), lambda e, means=means: means(facts, e))
-            index.check(ask, superseded=True)
+
+            def holds(event, means=means):
+                return means(facts, event)
+
+            index.check(Ask(written(field, value), holds), superseded=True)
     ask = Ask(f"session:{REWRITTEN}", lambda e: facts.of(e)["native_id"] == REWRITTEN)
     index.check(ask, superseded=True)
     assert ask.among(index.rewritten)

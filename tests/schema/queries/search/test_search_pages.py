@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain, pairwise
 
@@ -201,7 +202,7 @@ def test_new_events_do_not_get_between_pages(tmp_path, monkeypatch, sort):
         sort = "relevance"
         small_pools(monkeypatch, 5, 9, 8)
     with Index(tmp_path) as index:
-        readers = [
+        readers: list[tuple[list, Iterator[list], list]] = [
             (index.found(text, sort=sort, **options), pages(index, text, sort=sort, **options), [])
             for text, options in QUERIES
         ]

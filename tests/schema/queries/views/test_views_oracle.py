@@ -8,6 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -100,7 +101,7 @@ class Writer:
     def answer(self, name, *told) -> None:
         calls, model, stop, counts, long = told
         fresh, written, read = counts
-        blocks = [{"type": "text", "text": f"now {name}"}]
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": f"now {name}"}]
         for number, (tool, _, path) in enumerate(calls):
             given = {
                 "Bash": {"command": f"echo {name}", "description": "say"},
@@ -135,7 +136,7 @@ class Writer:
             if status == "none":
                 continue
             self.rest(211 * (number + 1))
-            block = {
+            block: dict[str, Any] = {
                 "type": "tool_result",
                 "tool_use_id": f"call-{name}-{number}",
                 "content": {"ok": "fine", "error": "Exit code 1", "denied": REFUSED}[status],
@@ -181,7 +182,7 @@ class Plain:
     def turns(self):
         """Lists of what happened from one prompt to the next."""
         for lines in self.sessions.values():
-            current = None
+            current: list[tuple[int, dict]] | None = None
             for ts, line in lines:
                 text = line["message"]["content"]
                 if line["type"] == "user" and isinstance(text, str):
@@ -255,7 +256,7 @@ def same_views(world, plain):
 
 def same_tools(found, plain):
     results = plain.results()
-    wanted = defaultdict(lambda: [0, 0, 0, 0, []])
+    wanted: dict[str, list[Any]] = defaultdict(lambda: [0, 0, 0, 0, []])
     for _, tool, call, ts in plain.calls():
         one = wanted[tool]
         one[0] += 1
@@ -410,7 +411,7 @@ def same_context(found, plain):
 
 def same_windows(found, plain):
     """The rule as ccusage has it, response by response."""
-    blocks = []
+    blocks: list[tuple[int, list[int]]] = []
     for ts in sorted(ts for _, ts, _ in plain.responses()):
         if blocks and ts - blocks[-1][0] <= 5 * HOUR and ts - blocks[-1][1][-1] <= 5 * HOUR:
             blocks[-1][1].append(ts)
