@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import weakref
+from typing import Any
 
 import pytest
 from tests import golden_home
@@ -17,10 +18,12 @@ from tests.waiting import wait_until
 from sess_common.errors import SessError
 from sessiond.engines import ahead
 from sessiond.engines.lines import read_log
+from sessiond.engines.steps import AddSlice
 from sessiond.ingest import passes
 from sessiond.reading.survey import survey
 from sessiond.reading.tracked import Tracked
 
+NO_INDEX: Any = None  # a log that is read from its beginning asks the index for nothing
 TEXT = "the kettle is on the hob and the tea is in the pot; " * 400
 
 
@@ -74,10 +77,11 @@ def test_every_step_survives_the_way_between_processes(tmp_path, agent):
     world = GoldenWorld(tmp_path, agent)
     world.lay_all()
     for file in logs_of(world):
-        for step in read_log(file, Tracked(file.path, agent, file.kind), None, settle_all=True):
+        for step in read_log(file, Tracked(file.path, agent, file.kind), NO_INDEX, settle_all=True):
             moved = marshal.loads(marshal.dumps(ahead.flat(step)))
             again = ahead.step_of(file, step.row, moved)
-            if hasattr(again, "slice_") and again.slice_.packed is not None:
+            if isinstance(again, AddSlice) and again.slice_.packed is not None:
+                assert isinstance(step, AddSlice)
                 again.slice_.raw = step.slice_.raw
             assert again == step
 
@@ -121,7 +125,7 @@ def test_a_reader_that_is_killed_changes_nothing(world, tmp_path, monkeypatch, s
     """The writer reads on by itself, from the middle of a file if need be."""
     fill(world)
     receive = ahead._receive
-    taken = []
+    taken: list[int] = []
 
     def killing(pipe):
         if len(taken) == slices:
@@ -186,7 +190,7 @@ def test_killing_a_process_of_a_real_load(world, tmp_path, monkeypatch, victim):
 
 def test_what_was_read_of_earlier_files_is_let_go(monkeypatch):
     """Parsers refer to themselves; thousands of files must not add up in memory."""
-    alive = weakref.WeakSet()
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
 
     class Parser:
         def __init__(self):
@@ -195,14 +199,16 @@ def test_what_was_read_of_earlier_files_is_let_go(monkeypatch):
 
         def read(self): ...
 
-    class Sender:
+    class Sender(ahead._Sender):
+        def __init__(self): ...  # no thread
+
         def send(self, number, values): ...
 
     monkeypatch.setattr(ahead, "_agent_of", lambda _values: None)
     monkeypatch.setattr(ahead, "_read", lambda *_given, **_settings: Parser())
     gc.disable()
     try:
-        ahead._read_all([None], [(0,)] * 250, Sender(), settle=True, mask=None)
+        ahead._read_all([()], [(0,)] * 250, Sender(), settle=True, mask=None)
         assert len(alive) <= ahead._COLLECT_AFTER
     finally:
         gc.unfreeze()
@@ -212,13 +218,13 @@ def test_what_was_read_of_earlier_files_is_let_go(monkeypatch):
 def test_an_agent_is_handed_over_once(world, monkeypatch):
     """Its environment is not sent with each of its files: thousands of copies take 100 MB."""
     fill(world, files=8, turns=1)
-    sent = []
+    sent: list[bytes] = []
     monkeypatch.setattr(ahead, "_start", sent.append)
     files = logs_of(world)
     for file in files:
         file.agent.environ = {"HOME": "~", "KETTLE": "on"}
     known = [(file, Tracked(file.path, file.agent.agent, file.kind)) for file in files]
-    ahead.ReadAhead(known, None, settle=True)
+    ahead.ReadAhead(known, NO_INDEX, settle=True)
     _, _, agents, jobs = marshal.loads(sent[0])
     assert (len(agents), len(jobs)) == (1, 8)
     assert "KETTLE" in repr(agents)

@@ -11,7 +11,6 @@ import pytest
 from tests.gemini_home import SESSION, GeminiWorld, answer, call, document, prompt
 from tests.waiting import let_it_write
 
-from sessiond.engines import documents
 from sessiond.reading import tail
 
 FIRST = (prompt(1, "one"), answer(2, "two"), prompt(3, "three"))
@@ -181,7 +180,8 @@ def test_restore_gives_the_document(world, known, tmp_path):
 def test_a_document_that_changes_while_it_is_read_is_read_again(world, known, monkeypatch):
     """A write during a read discards that read."""
     world.document().write_bytes(document(*FIRST, answer(4, "four")))
-    read, grown = tail.read_at, []
+    read = tail.read_at
+    grown: list[int] = []
 
     def read_and_write(fd, count, offset):
         data = read(fd, count, offset)
@@ -190,7 +190,7 @@ def test_a_document_that_changes_while_it_is_read_is_read_again(world, known, mo
             os.utime(world.document(), (1, 1))
         return data
 
-    monkeypatch.setattr(documents.tail, "read_at", read_and_write)
+    monkeypatch.setattr(tail, "read_at", read_and_write)
     summary = world.ingest()
     assert summary.skipped == [(str(world.document()), "changed while it was read")]
     assert ids(world) == known

@@ -11,7 +11,8 @@ import pytest
 from tests.conftest import opened
 
 from sessiond.engines import databases
-from sessiond.engines.databases import Layout, Listed, Table, TableReader
+from sessiond.engines.databases import TableReader
+from sessiond.sourcekit.base import Layout, Listed, Table
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
 from sessiond.sourcekit.base import Conversation, Event, Record, SessionSpec, Source

@@ -128,7 +128,7 @@ def test_hostile_commands(piece: str) -> None:
     assert not may_commit(kinds.SHELL, piece * (1_000_000 // len(piece)) + "git")
 
 
-def test_commits_are_those_of_commands_that_commit(world) -> None:  # type: ignore[no-untyped-def]
+def test_commits_are_those_of_commands_that_commit(world) -> None:
     """A log that mentions something like a commit has none."""
     t = world.transcript()
     t.append(

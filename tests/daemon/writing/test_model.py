@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import apsw
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,15 +32,19 @@ class Life:
         self.path.write_bytes(b"")
         self.ever: list[str] = []  # complete lines that were there when the file was read
         self.deleted: bytes | None = None
-        self.db = self.reader = None
+        self.db: apsw.Connection | None = None
+        self.reader: Ingest | None = None
         self.edits = 0
 
     @property
     def path(self) -> Path:
-        return self.transcript.path
+        path: Path = self.transcript.path
+        return path
 
     def line(self) -> bytes:
-        return self.transcript.encode(self.transcript.prompt(f"w{self.transcript.count:05}"))
+        prompt = self.transcript.prompt(f"w{self.transcript.count:05}")
+        line: bytes = self.transcript.encode(prompt)
+        return line
 
     # -- what happens to the file
 

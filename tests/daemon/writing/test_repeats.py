@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import closing
+from typing import Any
 
 import pytest
 from tests.conftest import World, opened
 from tests.waiting import lines_run
 
+from sess_schema.ids import RecordId
 from sessiond.ingest import Ingest
 from sessiond.writing import usage
 from sessiond.writing.transaction import Store
@@ -147,9 +149,12 @@ class Row(int):
 @pytest.mark.parametrize("request_id", [None, "req"])
 def test_rows_of_one_message_are_grouped_without_comparing_each_with_each(request_id):
     """A thousand rows with one message id take less than a thousand comparisons."""
-    nothing = usage.Line(*[0] * len(usage.COLUMNS))
-    lines = {
-        Row(number): nothing._replace(record_id=number, request_id=request_id and f"req{number}")
+    zeros: list[Any] = [0] * len(usage.COLUMNS)
+    nothing = usage.Line(*zeros)
+    lines: dict[int, usage.Line] = {
+        Row(number): nothing._replace(
+            record_id=RecordId(number), request_id=request_id and f"req{number}"
+        )
         for number in range(1000)
     }
     Row.compared = 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from typing import Any
 
 import apsw
 from tests.conftest import World, opened
 
 from sess_schema import ids
+from sess_schema.ids import SessionId
 from sessiond.ingest import Ingest
 from sessiond.sourcekit.base import Record, Usage
 from sessiond.writing.sessions import Session
@@ -64,7 +66,7 @@ def test_equal_keys_change_nothing(tmp_path, monkeypatch):
 
 def test_responses_with_one_message_id_stay_apart():
     """Some gateways give every response the same id; none of 200,000 may be taken for another."""
-    session = Session(1, "claude", OLD, "")
+    session = Session(SessionId(1), "claude", OLD, "")
     spent = (
         Usage("msg_1", f"req_{number}", "a-model", "end_turn", 1, 1, 0, 0, 0)
         for number in range(200_000)
@@ -78,7 +80,7 @@ def test_nothing_is_looked_for_in_a_whole_table(world):
         write(world, number)
         world.ingest()
     write(world, ROUNDS)
-    asked = {}
+    asked: dict[str, Any] = {}
     with closing(opened(world.state / "index.db")) as db:
         db.exec_trace = lambda _, sql, values: asked.setdefault(sql, values) is values or True
         Ingest(Store(db)).reconcile(world.places())

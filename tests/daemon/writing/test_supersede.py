@@ -201,7 +201,8 @@ OPERATIONS = st.lists(
 
 def log_of(steps):
     """Records, and the texts that the session must show after them."""
-    records, shown = [], {}
+    records = []
+    shown: dict[int, str] = {}
     for number, (kind, at) in enumerate(steps, 1):
         known = list(shown)
         if kind == "user":

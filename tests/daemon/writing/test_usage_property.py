@@ -89,7 +89,7 @@ class Author:
             self.replay(file)
 
     def respond(self, file):
-        message = f"msg_{self.number()}"
+        message: str | None = f"msg_{self.number()}"
         gateway = f"gateway_{self.rng.randint(1, 2)}"
         if self.rng.random() < 0.2 and gateway not in file.messages:
             message = gateway
@@ -178,7 +178,7 @@ def reference(files):
     """(tokens of each session by class, nano-dollars of all)."""
     began = {file.name: file.lines[0]["timestamp"] for file in files}
     chains = {file.name for file in files if file.sidechain}
-    requests = {}  # id → lines with their sessions
+    requests: dict[tuple, list[tuple[str, dict]]] = {}  # id → lines with their sessions
     for file in files:
         for line in file.lines:
             if line["type"] == "assistant":
@@ -186,17 +186,18 @@ def reference(files):
                 request = line.get("requestId")
                 key = (message, request) if request else (message, None, *sameness(line))
                 requests.setdefault(key, []).append((file.name, line))
-    responses = {}
+    responses: dict[object, list[tuple]] = {}
     for key, lines in requests.items():
         best = max((line for _, line in lines), key=finality)
         rank = {
             name: (began[name], sameness(line) != sameness(best), "forkedFrom" in line, name)
             for name, line in sorted(lines, key=lambda held: sameness(held[1]) == sameness(best))
         }
-        owner = min(rank, key=rank.get)
+        owner = min(rank, key=lambda name: rank[name])
         claim = (key, best, owner, {name for name, _ in lines})
         responses.setdefault(key[0] or key, []).append(claim)
-    tokens, nano = Counter(), 0
+    tokens: Counter[tuple[str, str]] = Counter()
+    nano = 0
     for claims in responses.values():
         main = [claim for claim in claims if claim[2] not in chains]
         for group in connected(main) if main else [claims]:
@@ -266,7 +267,7 @@ def cost(line):
 
 
 def indexed(world):
-    tokens = Counter()
+    tokens: Counter[tuple[str, str]] = Counter()
     for name, *values in world.sql(
         "SELECT s.native_id, sum(input_tokens), sum(output_tokens),"
         " sum(cache_write_tokens - cache_write_1h_tokens), sum(cache_write_1h_tokens),"
