@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from html import escape
@@ -27,7 +28,7 @@ _HEADING = 80
 _SUMMARY = 100
 _BOX = {"done": "x", "doing": "~", "open": " "}
 _NO_PROJECT = "No project"
-_LONGEST = 80  # characters of a title in a name
+_LONGEST_TITLE = 80  # characters of a title in a name
 # Not allowed in names on some system, or with a meaning in links.
 _SPECIAL = re.compile(r"[\x00-\x1f\x7f*\"\\/<>:|?#^\[\]]+")
 _NOT_IN_TAGS = re.compile(r"[^\w-]+")
@@ -76,6 +77,8 @@ def _heading(text: str) -> str:
 
 
 class _Document:
+    """One session, line by line."""
+
     def __init__(self, *, full: bool, utc: bool, repository: forge.Repository | None) -> None:
         self._full = full
         self._utc = utc
@@ -230,6 +233,11 @@ def _arguments(item: Item) -> str:
     )
 
 
+# -- a tree of notes, as Obsidian reads it: a folder per project
+#
+# Every name and every value is from a `Story`, so it is masked already.
+
+
 def write_tree(
     stories: Iterable[Story],
     folder: str,
@@ -303,21 +311,23 @@ def _remove_older(folder: str, note: str) -> None:
 def _folders(projects: Iterable[str]) -> dict[str, str]:
     """A name for each project: its last part, with a hash where several share one."""
     short = {
-        one: _file_name(os.path.basename(one.rstrip("/\\"))) or _NO_PROJECT for one in projects
+        path: _file_name(os.path.basename(path.rstrip("/\\"))) or _NO_PROJECT for path in projects
     }
-    shared = [name.casefold() for name in short.values()]
+    uses = Counter(name.casefold() for name in short.values())
     return {
-        one: name
-        if shared.count(name.casefold()) == 1
-        else f"{name} {sha256(one.encode('utf-8', 'replace')).hexdigest()[:6]}"
-        for one, name in short.items()
+        path: name if uses[name.casefold()] == 1 else f"{name} {_hash(path)[:6]}"
+        for path, name in short.items()
     }
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _note_name(story: Story, *, utc: bool) -> str:
     """Date, title and a part of the ID, which tells sessions with the same title apart."""
-    session = sha256(story.row.session.encode("utf-8", "replace")).hexdigest()[:8]
-    return " ".join(filter(None, (_date(story, utc=utc), _file_name(story.title), session)))
+    words = (_date(story, utc=utc), _file_name(story.title), _hash(story.row.session)[:8])
+    return " ".join(filter(None, words))
 
 
 def _free_name(name: str, taken: set[str]) -> str:
@@ -335,7 +345,7 @@ def _date(story: Story, *, utc: bool) -> str:
 def _file_name(text: str) -> str:
     """A text as a part of a file name that every system and Obsidian take."""
     plain = " ".join(_SPECIAL.sub(" ", safe(text)).split())
-    while len(plain.encode("utf-8", "replace")) > 2 * _LONGEST or len(plain) > _LONGEST:
+    while len(plain.encode("utf-8", "replace")) > 2 * _LONGEST_TITLE or len(plain) > _LONGEST_TITLE:
         plain = plain[:-1]
     return plain.strip(" .~")
 
@@ -375,5 +385,5 @@ def _front_matter(facts: dict[str, Any]) -> bytes:
 
 def _harmless(value: Any) -> Any:
     if isinstance(value, list):
-        return [_harmless(one) for one in value]
+        return [*map(_harmless, value)]
     return safe(value) if isinstance(value, str) else value

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import stat
 from base64 import b64encode
+from typing import Any
 
 import pytest
 from sqlite_utils import Database
+from sqlite_utils.db import Table
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 PIXEL = b64encode(b"\x89PNG not really").decode()
@@ -17,7 +19,10 @@ KEY = "ghp_" + "a1B2" * 9
 @pytest.fixture
 def busy(world):
     t = world.transcript()
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png"}}
+    image: dict[str, Any] = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png"},
+    }
     image["source"]["data"] = PIXEL
     t.append(
         t.record("user", {"role": "user", "content": [{"type": "text", "text": "look"}, image]}),
@@ -86,6 +91,12 @@ def test_a_session_whose_file_is_gone_is_the_same(world, busy):
     assert after == before
 
 
+def table(db: Database, name: str) -> Table:
+    found = db[name]
+    assert isinstance(found, Table)
+    return found
+
+
 def test_a_portable_database(world, busy, tmp_path):
     target = tmp_path / "out.db"
     done = world.run("sess", "export", "sqlite", MAIN, "-o", target, check=0)
@@ -99,12 +110,12 @@ def test_a_portable_database(world, busy, tmp_path):
             "files": 1,
             "commits": 0,
         }
-        (found,) = db["events"].search("FAILED")
+        (found,) = table(db, "events").search("FAILED")
         assert (found["tool"], found["status"]) == ("Bash", "error")
-        assert db["events"].foreign_keys[0].other_table == "sessions"
+        assert table(db, "events").foreign_keys[0].other_table == "sessions"
         child = next(db["sessions"].rows_where("kind = 'subagent'"))
-        assert db["sessions"].get(child["parent_id"])["session"] == MAIN
-        assert not [*db["events"].search("ghp")]
+        assert table(db, "sessions").get(child["parent_id"])["session"] == MAIN
+        assert not [*table(db, "events").search("ghp")]
         total = db.query("SELECT sum(output_tokens) AS made FROM events")
         assert next(total)["made"] == next(db["sessions"].rows)["output_tokens"]
     finally:

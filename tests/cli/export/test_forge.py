@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.at_length import amount
+from tests.must import must
 
 from sess_cli.export.forge import Repository, detect, parse
 from sess_common.errors import SessError
@@ -65,7 +66,7 @@ def test_every_way_to_name_a_repository(given, base, commit, pull):
 def test_what_is_not_a_repository_is_refused(given):
     with pytest.raises(SessError) as refused:
         parse(given)
-    assert "owner/name" in refused.value.hint
+    assert "owner/name" in must(refused.value.hint)
 
 
 def test_only_hashes_and_numbers_become_links():
@@ -94,25 +95,28 @@ def test_only_hashes_and_numbers_become_links():
     ],
 )  # fmt: skip
 def test_the_repository_is_found_in_gits_output(output, address):
-    assert detect([output]).base_url == address
+    assert must(detect([output])).base_url == address
 
 
 def test_links_show_which_software_an_unknown_host_runs():
     push = "To git.example.org:o/r.git\n"
-    assert detect([push]).forge == "github"
+    assert must(detect([push])).forge == "github"
     assert (
-        detect([push, "remote: https://git.example.org/o/r/-/merge_requests/new?x"]).forge
+        must(detect([push, "remote: https://git.example.org/o/r/-/merge_requests/new?x"])).forge
         == "gitlab"
     )
-    assert detect(["remote: https://git.example.org/o/r/compare/main...x", push]).forge == "gitea"
+    assert (
+        must(detect(["remote: https://git.example.org/o/r/compare/main...x", push])).forge
+        == "gitea"
+    )
 
 
 def test_the_repository_named_most_often_wins_and_pushes_count_more_than_links():
     push, other = "To github.com:o/r.git\n", "To github.com:fork/r.git\n"
     link = "https://github.com/other/project/pull/1\n"
-    assert detect([other, push, push]).name == "o/r"
-    assert detect([link] * 20 + [push]).name == "o/r"
-    assert detect([link]).name == "other/project"
+    assert must(detect([other, push, push])).name == "o/r"
+    assert must(detect([link] * 20 + [push])).name == "o/r"
+    assert must(detect([link])).name == "other/project"
 
 
 def test_other_output_names_no_repository():
@@ -126,7 +130,7 @@ def test_other_output_names_no_repository():
 
 
 def test_the_ends_of_a_long_output_are_read():
-    assert detect(["x\n" * 100_000 + "To github.com:o/r.git\n"]).name == "o/r"
+    assert must(detect(["x\n" * 100_000 + "To github.com:o/r.git\n"])).name == "o/r"
 
 
 def git(folder, *arguments):
@@ -141,13 +145,13 @@ def test_the_origin_of_a_folder_on_this_machine_counts_when_nothing_was_pushed(t
     (main / "deep").mkdir(parents=True)
     git(main, "init", "-q")
     git(main, "remote", "add", "fork", "git@github.com:fork/r.git")
-    assert detect([], str(main)).name == "fork/r"
+    assert must(detect([], str(main))).name == "fork/r"
     git(main, "remote", "add", "origin", "git@github.com:o/r.git")
     git(main, "commit", "-q", "--allow-empty", "-m", "first")
     git(main, "worktree", "add", "-q", str(tmp_path / "tree"))
     for folder in (main, main / "deep", tmp_path / "tree"):
-        assert detect(["https://github.com/other/r/pull/1\n"], str(folder)).name == "o/r"
-    assert detect(["To github.com:pushed/r.git\n"], str(main)).name == "pushed/r"
+        assert must(detect(["https://github.com/other/r/pull/1\n"], str(folder))).name == "o/r"
+    assert must(detect(["To github.com:pushed/r.git\n"], str(main))).name == "pushed/r"
 
 
 def test_a_missing_relative_or_hostile_folder_names_no_repository(tmp_path):

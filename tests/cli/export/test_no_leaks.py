@@ -77,7 +77,7 @@ EXPORTS = (
 def test_no_export_has_a_piece_of_any_secret(world, tmp_path):
     """Nor the report of what was masked, a tree of notes, or a brief for another agent."""
     made = _planted(world, 1)
-    said = []
+    said: list[tuple[object, str]] = []
     for n, export in enumerate(EXPORTS):
         out = tmp_path / f"out{n}"
         world.run("sess", "export", *export, "-o", out, "--no-sync", check=0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tests.must import must
+
 
 def test_the_browser_opens_the_page_at_the_hit(world, tmp_path):
     t = world.transcript()
@@ -16,10 +18,10 @@ def test_the_browser_opens_the_page_at_the_hit(world, tmp_path):
     done = world.run("sess", "search", "needle", "--open", check=0)
     address = (world.root / "asked").read_text()
     assert done.stderr.strip() == address
-    path, key = re.fullmatch(r"file://(.+)#([0-9a-f]{12})", address).groups()
+    path, key = must(re.fullmatch(r"file://(.+)#([0-9a-f]{12})", address)).groups()
     with open(path, encoding="utf-8") as file:
         card = re.search(rf'id="{key}".*?</article>', file.read(), re.DOTALL)
-    assert "the needle is here" in card[0]
+    assert "the needle is here" in must(card)[0]
     assert world.run("sess", "search", "nowhere", "--open").returncode == 1
     assert world.run("sess", "search", "needle", "--open", "--ids").returncode == 2
 

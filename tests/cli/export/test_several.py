@@ -97,6 +97,7 @@ def test_a_record_whose_piece_of_the_archive_is_damaged_has_a_place(world):
     world.ingest()
     with closing(open_writer(world.state / "index.db")) as db:
         ((key, data),) = db.execute("SELECT id, data FROM chunks").fetchall()
+        assert isinstance(data, bytes)
         flipped = bytearray(data)
         flipped[len(flipped) // 2] ^= 1
         db.execute("UPDATE chunks SET data = ? WHERE id = ?", (bytes(flipped), key))

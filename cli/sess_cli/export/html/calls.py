@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -120,7 +122,7 @@ def _shell(item: Item) -> str:
 def _edit(item: Item) -> str:
     drawn = "".join(_diff(edit) for edit in edits.shown(item.edits))
     if patch := shapes.patch_text(item):
-        return drawn + markup.details("Original patch", terminal_html(patch))
+        return drawn + markup.details("Original patch", _terminal_html(patch))
     return drawn + _rest(item, *_EDITED, *calls.PATHS, *calls.CONTENTS, told=_edited(item))
 
 
@@ -131,14 +133,14 @@ def _edited(item: Item) -> list[str]:
 
 
 def _diff(edit: Edit) -> str:
-    return diff_html(edits.lines(edit, context=None), numbers=bool(edit.hunks))
+    return _diff_html(edits.lines(edit, context=None), numbers=bool(edit.hunks))
 
 
 def _write(item: Item) -> str:
-    content = shapes.written(item) or ""
+    content = (shapes.written(item) or "").removesuffix("\n")
     hunks = edits.hunks_of(item.edits)
     changed = markup.details("Changes", _diff(item.edits[0])) if hunks else ""
-    whole = numbered_from(content.removesuffix("\n"), 1, shapes.path_of(item))
+    whole = _numbered(content, shapes.path_of(item), range(1, content.count("\n") + 2))
     return whole + changed + _rest(item, *calls.CONTENTS, *calls.PATHS)
 
 
@@ -179,7 +181,7 @@ def _read(item: Item) -> str:
 
 
 def _plan(item: Item) -> str:
-    return _said(item, "plan")
+    return shapes.says(item, "plan")
 
 
 def _asked_plan(item: Item) -> str:
@@ -188,11 +190,9 @@ def _asked_plan(item: Item) -> str:
 
 def _ask(item: Item) -> str:
     drawn = []
-    for one in _questions(item):
-        question = one["question"]
-        header = one.get("header")
+    for asked in _questions(item):
+        question, header, options = asked["question"], asked.get("header"), asked.get("options")
         tag = f'<span class="chip">{text(header)}</span> ' if isinstance(header, str) else ""
-        options = one.get("options")
         rows = [
             _option(option, question, item.output)
             for option in (options if isinstance(options, list) else ())
@@ -208,11 +208,8 @@ def _option(option: Any, question: str, answer: str) -> str:
     label, more = option.get("label"), option.get("description")
     label = label if isinstance(label, str) else ""
     chosen = bool(label) and f'"{question}"="{label}"' in answer
-    mark = (
-        '<span class="box" aria-hidden="true">✓</span><span class="unseen">chosen: </span>'
-        if chosen
-        else '<span class="box" aria-hidden="true">○</span>'
-    )
+    mark = f'<span class="box" aria-hidden="true">{"✓" if chosen else "○"}</span>'
+    mark += '<span class="unseen">chosen: </span>' if chosen else ""
     why = f' <span class="why">{text(more)}</span>' if isinstance(more, str) and more else ""
     state = "done" if chosen else "open"
     return f'<li class="{state}">{mark}<span><b>{text(label)}</b>{why}</span></li>'
@@ -220,14 +217,14 @@ def _option(option: Any, question: str, answer: str) -> str:
 
 def _questions(item: Item) -> list[dict[str, Any]]:
     given = item.given.get("questions") if isinstance(item.given, dict) else None
-    asked = given if isinstance(given, list) else []
-    whole = all(isinstance(one, dict) and isinstance(one.get("question"), str) for one in asked)
-    return asked if whole else []
+    listed = given if isinstance(given, list) else []
+    whole = all(isinstance(each, dict) and isinstance(each.get("question"), str) for each in listed)
+    return listed if whole else []
 
 
 def _arguments(item: Item) -> str:
     if not isinstance(item.given, dict):
-        return arguments_html(shapes.arguments(item))
+        return _arguments_html(shapes.arguments(item))
     return _rest(item, shown=(item.summary,))
 
 
@@ -235,8 +232,8 @@ def _rest(item: Item, *names: str, shown: tuple[str, ...] = (), told: Sequence[s
     """Arguments not `told` elsewhere on the card; `shown` is in its header, if it fits there."""
     if not isinstance(item.given, dict):
         return ""
-    fits = [one for one in shown if one and markup.line(one) == one]
-    return arguments_html(
+    fits = [words for words in shown if words and markup.line(words) == words]
+    return _arguments_html(
         (name, value)
         for name, value in item.given.items()
         if calls.unversioned(str(name)) not in names
@@ -248,7 +245,7 @@ def _rest(item: Item, *names: str, shown: tuple[str, ...] = (), told: Sequence[s
 def _is_told(value: Any, told: Sequence[str]) -> bool:
     """Whether all that a value says is told: a text, or several under names of their own."""
     if isinstance(value, dict):
-        return bool(value) and all(_is_told(one, told) for one in value.values())
+        return bool(value) and all(_is_told(inner, told) for inner in value.values())
     return isinstance(value, str) and (value in told or value.removesuffix("\n") in told)
 
 
@@ -281,17 +278,15 @@ def _found(item: Item) -> str:
 
 
 def _links(listed: str) -> str | None:
-    import orjson  # few answers have any
-
     try:
-        found = orjson.loads(listed)
+        links = orjson.loads(listed)
     except ValueError:
         return None
     rows = []
-    for one in found:
-        if not isinstance(one, dict) or one.keys() != {"title", "url"}:
+    for link in links:
+        if not isinstance(link, dict) or link.keys() != {"title", "url"}:
             return None
-        title, url = str(one["title"]), str(one["url"])
+        title, url = str(link["title"]), str(link["url"])
         linked = markup.link(url, text(title or url))
         rows.append(f'<li>{linked or text(title)} <span class="where">{text(url)}</span></li>')
     return "".join(rows)
@@ -302,12 +297,12 @@ def _content(item: Item) -> str:
     block = _BLOCK.match(item.output)
     if block is None:
         return result_html(item.output)
-    numbers = [one.strip(" →\t") for one in _FIRST.findall(block[0])]
+    numbers = [number.strip(" →\t") for number in _FIRST.findall(block[0])]
     code = _FIRST.sub("", block[0]).removesuffix("\n")
     rest = item.output[block.end() :].strip()
     title = "Reminder" if rest.startswith("<system-reminder>") else markup.line(rest, 120)
     said = markup.details(title, result_html(rest)) if rest else ""
-    return numbered_as(numbers, code, shapes.path_of(item)) + said
+    return _numbered(code, shapes.path_of(item), numbers) + said
 
 
 def exit_code(item: Item) -> str:
@@ -342,11 +337,6 @@ def _file(item: Item) -> str:
     return shown
 
 
-def _said(item: Item, name: str) -> str:
-    value = item.given.get(name) if isinstance(item.given, dict) else None
-    return value if isinstance(value, str) else ""
-
-
 _ASKED: dict[str, Callable[[Item], str]] = {
     "shell": _shell, "edit": _edit, "write": _write, "todo": _todo, "agent": _agent,
     "fetch": _web, "search": _search, "read": _read, "plan": _asked_plan, "question": _ask,
@@ -357,19 +347,22 @@ _ANSWERED: dict[str, Callable[[Item], str]] = {
 }  # fmt: skip
 
 
+# -- values: terminal output, JSON, plain ones
+
+
 def result_html(answer: str, name: str = "out") -> str:
     """The result of a tool: as JSON if it is JSON, else as terminal output."""
     if not answer.strip():
         return ""
     shown = json_values.pretty(answer)
-    return json_block(shown) if shown is not None else terminal_html(answer.strip("\n"), name)
+    return json_block(shown) if shown is not None else _terminal_html(answer.strip("\n"), name)
 
 
 def json_block(shown: str) -> str:
     return markup.fold(prose.code(text(shown), "json"), shown)
 
 
-def terminal_html(answer: str, name: str = "out") -> str:
+def _terminal_html(answer: str, name: str = "out") -> str:
     """Terminal output with its colours; text without any is only escaped."""
     moves = "\x1b" in answer or "\r" in answer or "\b" in answer or "\x9b" in answer
     html = _coloured(answer) if moves else uncoloured(answer)
@@ -436,31 +429,20 @@ def _nearest(colour: int | tuple[int, int, int]) -> int:
     )
 
 
-def indented_json(value: Any) -> str:
-    try:
+def _indented(value: Any) -> str:
+    with suppress(TypeError, ValueError):  # lone surrogates, numbers beyond 64 bits
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
-    except (TypeError, ValueError):  # lone surrogates, numbers beyond 64 bits
-        return _by_hand(value)
-
-
-def _by_hand(value: Any) -> str:
-    import json  # hardly ever
-
-    try:
+    with suppress(ValueError, RecursionError):
         return json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        return repr(value)
+    return repr(value)
 
 
-# -- arguments
-
-
-def arguments_html(pairs: Iterable[tuple[str, Any]]) -> str:
+def _arguments_html(pairs: Iterable[tuple[str, Any]]) -> str:
     """Names and values, each value in a suitable form."""
     short: list[str] = []
     long: list[str] = []
     for name, value in pairs:
-        row = f"<div><dt>{text(str(name))}</dt><dd>{argument_html(value)}</dd></div>"
+        row = f"<div><dt>{text(str(name))}</dt><dd>{_argument_html(value)}</dd></div>"
         (short if _is_small(value) else long).append(row)
     return "".join(
         f'<dl class="{name}">{"".join(rows)}</dl>'
@@ -475,15 +457,14 @@ def _is_small(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float)
 
 
-def argument_html(value: Any) -> str:
+def _argument_html(value: Any) -> str:
     if isinstance(value, str):
         return _string(value)
     if value is None or isinstance(value, bool):
         return f'<code class="hk">{ {None: "null", True: "true", False: "false"}[value] }</code>'
     if isinstance(value, int | float):
         return f'<code class="hn">{value}</code>'
-    shown = indented_json(value)
-    return markup.fold(prose.code(text(shown), "json"), shown)
+    return json_block(_indented(value))
 
 
 def _string(value: str) -> str:
@@ -496,28 +477,19 @@ def _string(value: str) -> str:
 # -- files
 
 
-def numbered_from(source: str, first: int, path: str) -> str:
-    """A file's text with line numbers from `first`; `source` is not escaped."""
-    last = first + source.count("\n")
-    return _beside("\n".join(map(str, range(first, last + 1))), source, path)
-
-
-def numbered_as(numbers: Sequence[str], source: str, path: str) -> str:
-    """The same with given line numbers."""
-    return _beside("\n".join(numbers), source, path)
-
-
-def _beside(numbers: str, source: str, path: str) -> str:
+def _numbered(source: str, path: str, numbers: Iterable[int | str]) -> str:
+    """A file's text beside its line numbers; `source` is not escaped."""
     code = highlight.coloured(text(source), highlight.family_of_path(path))
+    gutter = "\n".join(map(str, numbers))
     return markup.fold(
         f'<div class="lines" tabindex="0" role="region" aria-label="Code">'
-        f'<pre class="gutter" aria-hidden="true">{numbers}</pre>'
+        f'<pre class="gutter" aria-hidden="true">{gutter}</pre>'
         f'<pre class="code"><code>{code}</code></pre></div>',
         source,
     )
 
 
-def diff_html(lines: Sequence[DiffLine], *, numbers: bool) -> str:
+def _diff_html(lines: Sequence[DiffLine], *, numbers: bool) -> str:
     """A diff; numbers and signs are in attributes, so that copied text is plain code."""
     if not lines:
         return ""

@@ -41,8 +41,6 @@ _TOP = 18
 _HOURS = 24
 _ROW = 24
 
-Row = Mapping[str, Any]
-Drawing = tuple[str, str]
 _STEPS = (1, 2, 5, 10)
 # Ticks of a logarithmic time axis, in milliseconds.
 _SPANS = (
@@ -50,6 +48,9 @@ _SPANS = (
     10 * times.HOUR, 100 * times.HOUR,
 )  # fmt: skip
 _LONGEST = 400  # characters of a name
+
+Row = Mapping[str, Any]
+Drawing = tuple[str, str]
 
 
 def amount(row: Row, key: str) -> Any:
@@ -199,8 +200,8 @@ def stacks(section: Section, chart: Chart) -> Drawing:
     """Columns of several series, with their legend."""
     drawing, note = columns(section, chart)
     keys = [
-        (one.colour, short_name(one.head, 40), _brief(one)(amount(chart.total or {}, one.key)))
-        for one in _drawn(chart)
+        (each.colour, short_name(each.head, 40), _brief(each)(amount(chart.total or {}, each.key)))
+        for each in _drawn(chart)
     ]
     return (_legend(keys) if drawing else "") + drawing, note
 
@@ -403,13 +404,11 @@ def _key(colour: str) -> str:
 
 
 DRAWINGS: dict[str, Callable[[Section, Chart], Drawing]] = {
-    "bars": bars,
-    "spans": spans,
-    "columns": columns,
-    "stacks": stacks,
-    "year": year,
-    "week": week,
-}
+    "bars": bars, "spans": spans, "columns": columns, "stacks": stacks, "year": year, "week": week,
+}  # fmt: skip
+
+
+# -- axes: round ticks and their labels
 
 
 def round_ticks(most: float, wanted: int = 4) -> list[float]:
@@ -424,11 +423,7 @@ def round_ticks(most: float, wanted: int = 4) -> list[float]:
 
 def whole_ticks(most: int, wanted: int = 4) -> list[float]:
     """The same for counts: only whole numbers."""
-    return (
-        round_ticks(most, wanted)
-        if most > wanted
-        else [float(number) for number in range(most + 1)]
-    )
+    return round_ticks(most, wanted) if most > wanted else [*map(float, range(most + 1))]
 
 
 def money_label(amount: float) -> str:
@@ -448,16 +443,6 @@ def number_label(amount: float) -> str:
         if amount >= limit:
             return f"{amount / limit:g}{unit}"
     return f"{amount:g}"
-
-
-def share_label(amount: int, whole: int) -> str:
-    """`3.2%`; tiny shares are not shown as zero."""
-    if not whole:
-        return ""
-    value = 100 * amount / whole
-    if 0 < value < 0.1:
-        return "<0.1%"
-    return f"{value:.0f}%" if value in (0, 100) else f"{value:.1f}%"
 
 
 def span_ticks(most: int) -> list[int]:
@@ -483,11 +468,14 @@ def log_place(span: float, last: int) -> float:
 
 def histogram(ordered: Sequence[int], last: int, bins: int) -> list[int]:
     """The number of spans in each of `bins` equal intervals of the logarithmic axis."""
-    found = [0] * bins
+    counts = [0] * bins
     for span in ordered:
         # A whole second belongs right of its tick, however its logarithm is rounded.
-        found[min(bins - 1, int(log_place(span, last) * bins + 1e-9))] += 1
-    return found
+        counts[min(bins - 1, int(log_place(span, last) * bins + 1e-9))] += 1
+    return counts
+
+
+# -- markup: names come from transcripts, so they are escaped here
 
 
 def flat(text: str) -> str:

@@ -6,18 +6,26 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import av
 import pytest
-from PIL import Image, ImageChops, ImageSequence, ImageStat
+from PIL import GifImagePlugin, Image, ImageChops, ImageSequence, ImageStat
+from tests.must import must
 
 from sess_cli.export.film import encode, fonts, themes
 from sess_cli.export.film.picture import Painter
 from sess_cli.export.film.rows import Chapter, Film, Frame, Look
 from sess_common.errors import SessError
 
-SIZE = {"width": 480, "height": 240, "font_size": 12}
+
+class Size(TypedDict):
+    width: int
+    height: int
+    font_size: int
+
+
+SIZE: Size = {"width": 480, "height": 240, "font_size": 12}
 PLACE = fonts.layout(480, 240, 12)
 PAGES = [
     ((("first page", Look()),), (("│ box │", Look("teal")),)),
@@ -69,10 +77,10 @@ def probed(path: Path) -> dict[str, Any]:
             "size": (stream.width, stream.height),
             "codec": stream.codec_context.name,
             "pixels": stream.codec_context.pix_fmt,
-            "seconds": container.duration / av.time_base,
+            "seconds": must(container.duration) / av.time_base,
             "title": container.metadata.get("title"),
             "chapters": [
-                (float(round(c["start"] * c["time_base"], 3)), c["metadata"]["title"])
+                (float(round(c["start"] * must(c["time_base"]), 3)), c["metadata"]["title"])
                 for c in container.chapters()
             ],
         }
@@ -134,6 +142,7 @@ def test_letters_and_colours_survive_the_encoder(tmp_path) -> None:
         assert difference(image.crop(box), wanted.crop(box)) < 12, letter
     background = image.getpixel((240, 200))
     base = themes.theme("mocha").colour("base")
+    assert isinstance(background, tuple)
     assert max(abs(a - b) for a, b in zip(background, base, strict=True)) <= 3
 
 
@@ -149,7 +158,7 @@ def test_players_can_begin_at_each_chapter(tmp_path) -> None:
     encode.write(three_pages(), str(path), **SIZE)
     with av.open(str(path)) as container:
         packets = [p for p in container.demux(video=0) if p.is_keyframe and p.pts is not None]
-        assert [float(p.pts * p.time_base) for p in packets] == [0.0, 2.0, 4.0]
+        assert [float(must(p.pts) * must(p.time_base)) for p in packets] == [0.0, 2.0, 4.0]
 
 
 def test_equal_frames_are_skipped_but_for_one_a_second(tmp_path) -> None:
@@ -186,6 +195,7 @@ def test_the_delays_of_a_gif_add_up_to_the_film(tmp_path) -> None:
     encode.write(typing(), str(path), **SIZE)
     with Image.open(path) as image:
         total = sum(frame.info["duration"] for frame in ImageSequence.Iterator(image))
+        assert isinstance(image, GifImagePlugin.GifImageFile)
         assert image.n_frames == 40
     assert total == pytest.approx(4000, rel=0.01)
 
@@ -257,7 +267,7 @@ def test_an_interrupted_film_leaves_only_the_old_file(tmp_path, name, failure) -
 
 
 def test_mistakes_are_reported_before_anything_is_drawn(tmp_path) -> None:
-    wrong = [
+    wrong: list[tuple[str, dict[str, Any], str]] = [
         ("film.avi", {}, "the name of a video must end in .mp4 or .webm"),
         ("film.mp4", {"theme": "neon"}, 'no such theme: "neon"'),
         ("film.mp4", {"fps": 0}, "frame rate out of range: 0"),
@@ -310,7 +320,7 @@ def test_strips_of_rows_are_kept_up_to_a_limit(monkeypatch) -> None:
     for number in range(300):
         canvas.show([((f"line {number}", Look()),)])
     kept = canvas._strip.cache_info()
-    assert kept.maxsize < 120
+    assert must(kept.maxsize) < 120
     assert kept.currsize == kept.maxsize
 
 

@@ -14,6 +14,7 @@ import time
 import pytest
 from tests.cli.export.film import tape_grammar
 from tests.cli.export.film.tape_grammar import Command, Refused
+from tests.must import must
 from tests.waiting import LIMIT
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -170,8 +171,8 @@ def in_shell(keys, folder, *, path=None):
     environment = {"PATH": path or os.environ["PATH"], "PS1": "> ", "TERM": "xterm-256color",
                    "HOME": str(folder), "LC_ALL": "C.UTF-8"}  # fmt: skip
     shell = subprocess.Popen(
-        [sys.executable, "-c", ON_TERMINAL, shutil.which("bash"), "bash", "--noprofile", "--norc",
-         "--login", "+o", "history"],
+        [sys.executable, "-c", ON_TERMINAL, must(shutil.which("bash")), "bash",
+         "--noprofile", "--norc", "--login", "+o", "history"],
         stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=environment,
         start_new_session=True,
     )  # fmt: skip

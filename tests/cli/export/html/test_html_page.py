@@ -14,6 +14,7 @@ from io import BytesIO
 
 import pytest
 import zstandard
+from tests.must import must
 
 from sess_cli.export.html import chunks, encrypted, masthead, page, shell
 from sess_cli.export.story import Story
@@ -214,7 +215,7 @@ def test_the_outline_sums_up_what_followed_each_prompt(world, talk):
         talk.result("c2", "[main abc1234] Fix the test\n 1 file changed"),
     )
     world.ingest()
-    outline = re.search(r"<nav.*?</nav>", drawn(world), re.DOTALL)[0]
+    outline = must(re.search(r"<nav.*?</nav>", drawn(world), re.DOTALL))[0]
     first, second = re.findall(r"<small>(.*?)</small>", outline)
     assert first == "10:00 · 3.0s · 1 Bash · 26 tokens · $0.0005 <em>1 failed</em>"
     assert second == "10:00 · 2.0s · 1 Bash · 13 tokens · $0.0003 <i>⎇ abc1234</i>"

@@ -11,6 +11,7 @@ from contextlib import closing
 from html import unescape
 
 import pytest
+from tests.must import must
 
 from sess_cli.export import forge
 from sess_cli.export.html import pages
@@ -48,11 +49,11 @@ def plain(html):
 
 
 def main_of(html):
-    return re.search(r"<main.*?</main>", html, re.DOTALL)[0]
+    return must(re.search(r"<main.*?</main>", html, re.DOTALL))[0]
 
 
 def stats(files):
-    return re.search(r'<p class="stats">([^<]*)', files["index.html"])[1]
+    return must(re.search(r'<p class="stats">([^<]*)', files["index.html"]))[1]
 
 
 def indexed(files):
@@ -144,7 +145,9 @@ def test_results_and_continuations_begin_no_prompt(world, written):
     assert "3 tool calls" in stats(files)
     tools = re.findall(r'<p class="tools">([^<]*)', files["index.html"])
     assert tools == ["2 bash · 1 read"], "what followed the continuation belongs to the prompt"
-    folded = re.search(r'<details class="continuation">(.*?)</article>', files["page-001.html"])
+    folded = must(
+        re.search(r'<details class="continuation">(.*?)</article>', files["page-001.html"])
+    )
     assert folded[1].startswith("<summary>Session continuation summary</summary>")
     assert "SUMMED UP" in folded[1]
 
@@ -196,7 +199,7 @@ def test_the_index_lists_prompts_with_tools_long_answers_and_commits(world, writ
     assert re.findall(r'<p class="tools">([^<]*)', index) == ["3 search · 1 todo · 1 bash"]
     assert re.findall(r'<div class="answer">.*?</a>', index)[0].count("A long answer.") == 30
     assert ">short<" not in index
-    commit = re.search(r'<article class="commit">.*?</article>', index)[0]
+    commit = must(re.search(r'<article class="commit">.*?</article>', index))[0]
     assert 'href="https://github.com/me/it/commit/abcdef1"' in commit
     assert plain(commit) == "abcdef1 Fix the <b> main 2026-02-01 10:00"
     assert index.index("commit/abcdef1") < index.index("<b>#2</b>")
@@ -212,7 +215,7 @@ def test_a_push_links_to_what_was_pushed(world, written):
         repository=forge.parse("me/it"),
     )
     link = re.search(r'<p class="pushed"><a href="([^"]*)"[^>]*>([^<]*)', files["page-001.html"])
-    assert link.groups() == ("https://github.com/me/it/commit/2222222", "View on GitHub")
+    assert must(link).groups() == ("https://github.com/me/it/commit/2222222", "View on GitHub")
 
 
 def test_anchors_are_moments_and_unique(world, written):
@@ -239,7 +242,7 @@ def test_notices_are_folded_but_failures_are_shown(world, written):
     )
     page = files["page-001.html"]
     assert "1 prompt ·" in stats(files)
-    folded = re.search(r'<details class="asides">.*?</details>', page, re.DOTALL)[0]
+    folded = must(re.search(r'<details class="asides">.*?</details>', page, re.DOTALL))[0]
     assert "hidden instructions" in folded
     assert "Interrupted" in page.replace(folded, "")
     assert "Interrupted" not in folded

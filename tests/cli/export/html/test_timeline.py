@@ -8,6 +8,7 @@ from html import unescape
 from io import BytesIO
 
 import pytest
+from tests.must import must
 
 from sess_cli.export.html import timeline
 from sess_cli.export.story import Story
@@ -79,7 +80,7 @@ def test_the_header_has_id_start_duration_calls_and_failures(world, page):
         t.call("c2", command="ls"),
         t.result("c2", "a"),
     )
-    facts = re.search(r'<div class="facts">(.*?)</div>', html)[1]
+    facts = must(re.search(r'<div class="facts">(.*?)</div>', html))[1]
     spans = [plain(one) for one in re.findall(r"<(?:h1|span)[^>]*>(.*?)</(?:h1|span)>", facts)]
     assert spans == [
         "11111111",
@@ -109,14 +110,16 @@ def test_every_event_is_a_row_with_number_kind_and_tool(world, page):
         t.result("c1", "gone", is_error=True),
     )
     rows = rows_of(html)
-    assert [re.search(r'id="([^"]*)" data-type="([^"]*)"', row).groups() for row in rows] == [
+    assert [must(re.search(r'id="([^"]*)" data-type="([^"]*)"', row)).groups() for row in rows] == [
         ("evt-0", "user"),
         ("evt-1", "assistant"),
         ("evt-2", "tool_use"),
     ]
     assert [row.startswith('<details class="event error"') for row in rows] == [False, False, True]
     assert 'data-tool="Read"' in rows[2]
-    assert [re.search(r'<span class="tool ([\w ]+)">([^<]*)', row).groups() for row in rows] == [
+    assert [
+        must(re.search(r'<span class="tool ([\w ]+)">([^<]*)', row)).groups() for row in rows
+    ] == [
         ("user", "User"),
         ("assistant", "Claude"),
         ("call read", "Read"),
@@ -131,7 +134,7 @@ def test_a_row_cuts_its_input_at_120_characters_and_its_body_nothing(world, page
     html = page(t.call("c1", command=long), t.result("c1", "y" * 300_000))
     (row,) = rows_of(html)
     head, body = row.split('<div class="event-body">')
-    shown = re.search(r'<span class="input">([^<]*)</span>', head)[1]
+    shown = must(re.search(r'<span class="input">([^<]*)</span>', head))[1]
     assert len(shown) == 120
     assert shown.endswith("…")
     assert long in body

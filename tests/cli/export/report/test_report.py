@@ -9,9 +9,11 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.must import must
 
 from sess_cli.export.report import calendar_png, page
 from sess_cli.render.tallies import money
@@ -316,7 +318,8 @@ def test_a_picture_of_the_calendar_needs_no_browser(spent):
     with Image.open(spent.root / "calendar.png") as picture, picture.convert("RGB") as drawn:
         assert picture.format == "PNG"
         assert picture.width == 2400
-        colours = {colour for _, colour in drawn.getcolors(1 << 24)}
+        found: list[Any] = must(drawn.getcolors(1 << 24))
+        colours = {colour for _, colour in found}
         assert {tuple(bytes.fromhex(shade[1:])) for shade in calendar_png._SHADES} <= colours
     with Image.open(spent.root / "empty.png") as picture:
         assert picture.width == 2400
