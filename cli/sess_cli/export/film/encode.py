@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from sess_cli.export import files
 from sess_cli.export.film import fonts, themes
-from sess_cli.export.film.picture import Painter
 from sess_cli.export.film.rows import Film, Look, Row
 from sess_cli.export.film.themes import RGB, Theme, mixed
 from sess_common.errors import Exit, SessError
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.video.stream import VideoStream
     from PIL import Image
+
+    from sess_cli.export.film.picture import Painter
 
 Progress = Callable[[int, int], None]  # milliseconds drawn, total milliseconds
 _THREADS = 3  # fixed, because the thread count changes the output
@@ -121,7 +122,6 @@ def _write_gif(
     film: Film, path: str, painter: Painter, *, fps: int, progress: Progress | None
 ) -> None:
     """With at most 256 colours."""
-
     with open(path, "wb") as file:
         writer = GifWriter(file, painter, palette_of(film, painter.theme))
         for moment in moments(film, fps):
@@ -245,6 +245,8 @@ def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> P
             hint="`pip install 'sessiond[video]'`",
             code=Exit.PROGRAM_FAILED,
         ) from error
+    from sess_cli.export.film.picture import Painter
+
     if not 1 <= fps <= 60:
         raise SessError(f"frame rate out of range: {fps}", hint="use 1 to 60")
     return Painter(fonts.layout(width, height, font_size), themes.theme(theme))

@@ -114,11 +114,6 @@ class Face:
         return character in _coverage(self.path, self.index)
 
 
-@functools.cache
-def _coverage(path: Path, index: int) -> Coverage:
-    return read_coverage(path, index)
-
-
 def mono(*, bold: bool, italic: bool) -> Face:
     style = ("bold" if bold else "") + ("italic" if italic else "")
     return Face(ASSETS / f"mono-{style or 'regular'}.ttf")
@@ -208,6 +203,9 @@ def bitmap(character: str) -> Image.Image | None:
     return Image.frombytes("1", (len(bits) // 2, 16), bits).convert("L")
 
 
+# -- the characters of a font file, from its `cmap` table: Pillow does not expose it
+
+
 class Coverage:
     """A set of character ranges."""
 
@@ -241,6 +239,9 @@ def read_coverage(path: Path, index: int = 0) -> Coverage:
     return Coverage([])
 
 
+_coverage = functools.cache(read_coverage)
+
+
 def _coverage_ranges(table: bytes) -> list[tuple[int, int]]:
     best: list[tuple[int, int]] = []
     for record in range(struct.unpack_from(">H", table, 2)[0]):
@@ -264,15 +265,15 @@ def _coverage_segments(table: bytes, offset: int) -> list[tuple[int, int]]:
     starts = struct.unpack_from(shape, table, offset + 16 + 2 * count)
     into = offset + 16 + 6 * count
     jumps = struct.unpack_from(shape, table, into)
-    found = []
+    ranges = []
     for segment, (start, end, jump) in enumerate(zip(starts, ends, jumps, strict=True)):
         if start == 0xFFFF:
             continue
         if not jump:
-            found.append((start, end))
+            ranges.append((start, end))
             continue
         # Glyphs are listed one by one; 0 means no glyph.
         first = into + 2 * segment + jump
         glyphs = struct.unpack_from(f">{end - start + 1}H", table, first)
-        found += [(code, code) for code, glyph in enumerate(glyphs, start) if glyph]
-    return found
+        ranges += [(code, code) for code, glyph in enumerate(glyphs, start) if glyph]
+    return ranges

@@ -9,14 +9,11 @@ import functools
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from sess_cli.export.film import fonts
 from sess_cli.render.layout import cells
-
-if TYPE_CHECKING:
-    from PIL import Image, ImageDraw, ImageFont
-
 
 _KEPT = 20_000  # masks; text with endless accents must not fill the memory
 _PICTURE = "\ufe0f"  # selects the emoji form of a character that is also a plain symbol
@@ -41,13 +38,9 @@ _TINTS = {
 _TINT = {character: colour for colour, all_ in _TINTS.items() for character in all_}
 _FINE = 4  # curves and slopes are drawn this many times larger, then scaled down
 _ARMS = {
-    "UP": ("up",),
-    "DOWN": ("down",),
-    "LEFT": ("left",),
-    "RIGHT": ("right",),
-    "HORIZONTAL": ("left", "right"),
-    "VERTICAL": ("up", "down"),
-}
+    "UP": ("up",), "DOWN": ("down",), "LEFT": ("left",), "RIGHT": ("right",),
+    "HORIZONTAL": ("left", "right"), "VERTICAL": ("up", "down"),
+}  # fmt: skip
 _WEIGHTS = ("LIGHT", "HEAVY", "SINGLE", "DOUBLE")
 _DASHES = {"DOUBLE": 2, "TRIPLE": 3, "QUADRUPLE": 4}
 _SHADES = {"░": 64, "▒": 128, "▓": 191}
@@ -76,6 +69,8 @@ def clusters(text: str) -> Iterator[str]:
 
 
 class Glyphs:
+    """Makes the mask of each character once."""
+
     def __init__(self, place: fonts.Layout) -> None:
         self.width, self.height = place.cell_width, place.cell_height
         self.missing: set[str] = set()
@@ -119,8 +114,6 @@ class Glyphs:
 
     def _outline(self, face: fonts.Face, text: str, width: int, room: int) -> Image.Image:
         """Centred in its cells, or in `room` pixels if wider; shrunk if necessary."""
-        from PIL import Image, ImageDraw
-
         own = self.width * width
         size = self._size if width == 1 else min(own * 0.92, self.height * 0.86)
         font = _font(face, size)
@@ -145,8 +138,6 @@ class Glyphs:
         return image
 
     def _picture(self, face: fonts.Face, text: str, room: int) -> Image.Image:
-        from PIL import Image, ImageDraw
-
         font = _coloured_font(face)
         left, top, right, bottom = (round(edge) for edge in font.getbbox(text))
         large = Image.new("RGBA", (max(1, right - left), max(1, bottom - top)))
@@ -159,8 +150,6 @@ class Glyphs:
         return image
 
     def _coarse(self, text: str, room: int) -> Image.Image | None:
-        from PIL import Image
-
         bits = fonts.bitmap(text)
         if bits is None:
             return None
@@ -172,8 +161,6 @@ class Glyphs:
         return image
 
     def _marked(self, image: Image.Image, mark: str) -> Image.Image:
-        from PIL import Image, ImageChops, ImageDraw
-
         face = _face(mark, False, False)
         if face is None:
             above = self._coarse(mark, image.width)
@@ -189,8 +176,6 @@ class Glyphs:
         return ImageChops.lighter(image, above)
 
     def _box(self, width: int) -> Image.Image:
-        from PIL import Image, ImageDraw
-
         image = Image.new("L", (width, self.height))
         around = 1, self.height // 5, width - 2, self.height - self.height // 5
         ImageDraw.Draw(image).rectangle(around, outline=160)
@@ -215,16 +200,12 @@ def _face(character: str, bold: bool, italic: bool) -> fonts.Face | None:
 
 @functools.lru_cache(64)
 def _font(face: fonts.Face, size: float) -> ImageFont.FreeTypeFont:
-    from PIL import ImageFont
-
     engine = ImageFont.Layout.BASIC  # no ligatures: one character per cell
     return ImageFont.truetype(str(face.path), round(size * 4) / 4, face.index, layout_engine=engine)
 
 
 @functools.lru_cache(4)
 def _coloured_font(face: fonts.Face) -> ImageFont.FreeTypeFont:
-    from PIL import ImageFont
-
     for size in _BITMAP_SIZES:
         try:
             return ImageFont.truetype(str(face.path), size, layout_engine=ImageFont.Layout.BASIC)
@@ -233,14 +214,15 @@ def _coloured_font(face: fonts.Face) -> ImageFont.FreeTypeFont:
     raise OSError(f"no usable size in {face.path}")
 
 
+# -- box drawing, blocks and braille
+
+
 def is_geometry(character: str) -> bool:
     return "\u2500" <= character <= "\u259f" or "\u2800" <= character <= "\u28ff"
 
 
 def geometry_mask(character: str, width: int, height: int) -> Image.Image:
     """The character as a mask of one cell."""
-    from PIL import Image, ImageDraw
-
     if character in _SHADES:
         return Image.new("L", (width, height), _SHADES[character])
     words = unicodedata.name(character).split()

@@ -6,16 +6,14 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+from PIL import Image, ImageDraw
 
 from sess_cli.export.film import fonts, themes
 from sess_cli.export.film.glyphs import Glyphs, clusters
 from sess_cli.export.film.rows import Look, Row, half_of
 from sess_cli.render.layout import cells
-
-if TYPE_CHECKING:
-    from PIL import Image
-
 
 _SMOOTH = 4  # corners are drawn this many times larger, then scaled down
 T = TypeVar("T")
@@ -25,6 +23,8 @@ _NUMBERS = ("EN", "AN", "L")
 
 
 class Painter:
+    """Draws rows as strips of a picture, and the edges above and below them."""
+
     def __init__(self, place: fonts.Layout, theme: themes.Theme) -> None:
         self.place = place
         self.theme = theme
@@ -42,7 +42,9 @@ class Painter:
         if half := half_of(row):
             return self._half(row, half)
         place, image = self.place, self._blank.copy()
-        runs = _in_seen_order(row) if any(has_right_to_left(t) for t, _ in row) else row
+        runs: Sequence[tuple[str, Look]] = row
+        if any(has_right_to_left(text) for text, _ in row):
+            runs = in_visual_order([(part, look) for text, look in row for part in clusters(text)])
         column = 0
         for number, (text, look) in enumerate(runs):
             after = runs[number + 1][0][:1] if number + 1 < len(runs) else " "
@@ -65,8 +67,6 @@ class Painter:
         return self.glyphs.missing | (self._large.missing if self._large else set())
 
     def picture(self, rows: Sequence[Row]) -> Image.Image:
-        from PIL import Image
-
         place = self.place
         image = Image.new("RGB", (place.width, place.height))
         image.paste(self.top, (0, 0))
@@ -117,8 +117,6 @@ class Painter:
 
     def _panel(self, height: int, rounded_from: int, rounded_to: int) -> Image.Image:
         """A slice of the panel: its upper edge, its lower edge, or neither."""
-        from PIL import Image, ImageDraw
-
         place = self.place
         shape = Image.new("L", (place.width * _SMOOTH, height * _SMOOTH))
         far = place.height
@@ -133,8 +131,7 @@ class Painter:
         return image
 
 
-def _in_seen_order(row: Row) -> Row:
-    return tuple(in_visual_order([(piece, look) for text, look in row for piece in clusters(text)]))
+# -- right-to-left text in visual order, with Arabic letters joined
 
 
 def has_right_to_left(text: str) -> bool:

@@ -22,7 +22,7 @@ from sess_cli.export.report.charts import (
 )
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import report_of
-from sess_cli.render.stats.report import Amount, Chart, Report, Section, ViewOptions, percent
+from sess_cli.render.stats.report import Amount, Chart, Report, Section, ViewOptions
 from sess_common import times
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _tiles(asked: Stats, total: Row, tools: Row, active_days: int) -> str:
     ]
     failed = f"{tools['errors']:,} failed"
     if tools["errors"]:
-        failed += f", {percent(tools['error_rate'])} of the calls that ran"
+        failed += f", {amounts.percent(tools['error_rate'])} of the calls that ran"
     if tools["denied"]:
         failed += f", {tools['denied']:,} denied"
     idle = "pauses cut at 5 minutes" + (", all models" if asked.models else "")
