@@ -349,7 +349,7 @@ def _end_to_end() -> Check:
     word = f"kettle{secrets.token_hex(6)}"
     started = time.monotonic()
     with throw_away() as sandbox:
-        wrote = sandbox.run("sessiond.service.probe", word)
+        wrote = sandbox.run("sessiond.service.agents", "--probe", word)
         asked = sandbox.sess("search", word, "--json", "--limit", "0", capture=True)
     took = amounts.duration(round((time.monotonic() - started) * 1000))
     agents = set(wrote.stdout.split())

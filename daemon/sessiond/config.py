@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
 
 
+_WILD = frozenset("*?[")
+
+
 class Key(NamedTuple):
     section: str
     name: str  # in capitals if people choose it
@@ -122,9 +125,6 @@ def _as_comment(text: str) -> list[str]:
     return textwrap.wrap(text, 96, initial_indent="# ", subsequent_indent="# ")
 
 
-_WILD = frozenset("*?[")
-
-
 @dataclass(slots=True, frozen=True)
 class Exclude:
     """A folder excludes what is below it; `*`, `?` and `[...]` match as in a shell."""
@@ -157,7 +157,7 @@ def _rule_covers(rule: str, path: str) -> bool:
 class Config:
     roots: dict[str, list[str]] = field(default_factory=dict)
     reconcile_seconds: float = 120.0
-    prices: dict[str, dict[str, int]] = field(default_factory=dict)  # as prices/table.py reads them
+    prices: dict[str, dict[str, int]] = field(default_factory=dict)  # pico-dollars
     exclude: Exclude = field(default_factory=Exclude)
     mask: Masker | None = None  # secrets are masked before they are written
 

@@ -230,27 +230,18 @@ def reprice() -> None:
     """
     from contextlib import closing
 
-    from sess_common import lock, paths
+    from sess_common import paths
     from sess_common.progress import progress_line
     from sess_schema.connection import open_writer
     from sessiond import config
-    from sessiond.service import catch_up
+    from sessiond.service import startup
 
     home = paths.home()
-    home.create()
-    held = lock.acquire(home.lock)
-    if held is None:
-        running = lock.already_running(home.lock)
-        running.hint = (
-            "run `sessiond stop` first; at startup the daemon reprices if config.toml changed"
-        )
-        raise running
-    try:
+    hint = "run `sessiond stop` first; at startup the daemon reprices if config.toml changed"
+    with startup.writer_lock(home, "reprice", hint=hint):
         settings = config.load(home.config_file)
         with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
-            changed = catch_up.reprice_all(db, settings, progress)
-    finally:
-        held.release()
+            changed = startup.reprice_all(db, settings, progress)
     typer.echo(f"{program.counted(changed, 'response')} repriced")
 
 

@@ -138,6 +138,11 @@ def holder(path: str | Path) -> dict[str, Any] | None:
     return facts
 
 
+def daemon_runs(path: str | Path) -> bool:
+    """Whether the holder is a daemon, and no passing command."""
+    return (holder(path) or {}).get("mode") == "daemon"
+
+
 def _read(path: str | Path) -> bytes | None:
     """What the holder wrote into the lock; None if nobody holds it."""
     try:

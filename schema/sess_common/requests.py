@@ -34,18 +34,13 @@ def ask(
     """What the writer answers; its errors are raised here. `meanwhile` is called while it works."""
     request = {"what": what, **values}
     while True:
-        answer = (
-            _ask_daemon(home, request, meanwhile) if _daemon_runs(home) else _ask_child(request)
-        )
+        runs = lock.daemon_runs(home.lock)
+        answer = _ask_daemon(home, request, meanwhile) if runs else _ask_child(request)
         if answer is not None:
             break
     if "error" in answer:
         raise SessError(answer["error"], hint=answer.get("hint"), code=answer["code"])
     return answer
-
-
-def _daemon_runs(home: Home) -> bool:
-    return (lock.holder(home.lock) or {}).get("mode") == "daemon"
 
 
 def _ask_daemon(
@@ -58,7 +53,7 @@ def _ask_daemon(
     write(path, request)
     try:
         while not reply.exists():
-            if not _daemon_runs(home) and not reply.exists():
+            if not lock.daemon_runs(home.lock) and not reply.exists():
                 return None
             meanwhile()
             time.sleep(_POLL)

@@ -219,7 +219,7 @@ def test_who_waits_at_a_terminal_sees_one_bar(world):
         terminal.until(lambda: lines() == ["waiting for another command ..."])
         heart.reading(32_000_000, 100_000_000)
         terminal.until(lambda: "32.0/100.0 MB" in terminal.text())
-        heart.stop()
+        heart.close()
         before = len(terminal.received)
         terminal.until(lambda: len(terminal.received) > before + 1000)
         terminal.until(lambda: [line[:10] for line in lines()] == ["indexing ━"])
@@ -283,7 +283,7 @@ def test_a_first_index_that_cannot_go_on_is_not_waited_for(world):
     try:
         done = world.run("sess", "search", "words", check=0)
     finally:
-        heart.stop()
+        heart.close()
         held.release()
     assert "some words" in done.stdout
     assert "sess: the first index is not complete: the disk is full\n" in done.stderr

@@ -173,123 +173,7 @@ def _receive(pipe: IO[bytes]) -> tuple[int, tuple[Any, ...]] | None:
     return marshal.loads(body) if body and len(body) == length else None  # noqa: S302 - our own
 
 
-# -- the process itself
-
-
-class _Sender:
-    """Writes messages in a thread, so that reading goes on while the writer is busy."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._waiting: deque[bytes] = deque()
-        self._bytes = 0
-        self._changed = threading.Condition()
-        threading.Thread(target=self._write, daemon=True).start()
-
-    def send(self, number: int, values: tuple[Any, ...]) -> None:
-        message = marshal.dumps((number, values), _PLAIN)
-        with self._changed:
-            self._changed.wait_for(
-                lambda: not self._waiting or self._bytes + len(message) <= MOST_WAITING
-            )
-            self._waiting.append(message)
-            self._bytes += len(message)
-            self._changed.notify_all()
-
-    def finish(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting)
-
-    def _write(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                message = self._waiting[0]
-            try:
-                for part in (len(message).to_bytes(_LENGTH, "little"), message):
-                    rest = memoryview(part)
-                    while rest:
-                        rest = rest[os.write(self._fd, rest) :]
-            except OSError:  # the writer is gone, and with it all reason to go on
-                os._exit(0)
-            with self._changed:
-                self._waiting.popleft()
-                self._bytes -= len(message)
-                self._changed.notify_all()
-
-
-def _agent_of(values: tuple[Any, ...]) -> Source:
-    place, name, roots, environ, platform = values
-    made: Source = getattr(importlib.import_module(place), name)(
-        roots, os.environ if environ is None else environ, platform
-    )
-    return made
-
-
-def _read(
-    number: int,
-    agent: Source,
-    job: Sequence[Any],
-    sender: _Sender,
-    *,
-    settle: bool,
-    mask: Masker | None,
-) -> None:
-    (path, kind, stat, sidecar_ns), known = job
-    source_id, state, known_stat, progress = known
-    file = Candidate(agent, path, kind, Stat(*stat), sidecar_ns)
-    source = Tracked(path, agent.agent, kind, source_id, state, progress=progress_of(progress))
-    source.stat = None if known_stat is None else Stat(*known_stat)
-    # Its parser state is loaded, so that the index is not asked.
-    for step in read_log(file, source, None, settle_all=settle, mask=mask):  # type: ignore[arg-type]
-        sender.send(number, flat(step))
-
-
-def _masker(patterns: list[str]) -> Masker:
-    from sessiond.sourcekit.masking import Masker  # 20 ms, and few want it
-
-    return Masker(patterns)
-
-
-def main() -> None:
-    """Read the jobs from standard input, then hand over their steps through standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer decides when to stop
-    gc.disable()  # as in the writer: records have no cycles
-    given = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the writer
-    settle, patterns, agents, jobs = given
-    mask = None if patterns is None else _masker(patterns)
-    sender = _Sender(os.dup(1))
-    os.dup2(2, 1)  # whatever prints must not get into the messages
-    _read_all(agents, jobs, sender, settle=settle, mask=mask)
-    sender.finish()
-    os._exit(0)
-
-
-def _read_all(
-    agents: Sequence[tuple[Any, ...]],
-    jobs: Sequence[tuple[Any, ...]],
-    sender: _Sender,
-    *,
-    settle: bool,
-    mask: Masker | None,
-) -> None:
-    gc.freeze()  # what is there before stays: the collections need not look at it
-    made: dict[int, Source] = {}
-    for number, (agent, *job) in enumerate(jobs):
-        try:
-            if agent not in made:
-                made[agent] = _agent_of(agents[agent])
-            _read(number, made[agent], job, sender, settle=settle, mask=mask)
-            sender.send(number, _END)
-        except Exception:  # the writer reads the file by itself, and finds out what is wrong
-            sender.send(number, _FAILED)
-        if number % _COLLECT_AFTER == 0:
-            gc.collect()
-
-
-if __name__ == "__main__":
-    main()
-
+# -- what goes through the pipe: steps as flat tuples, which `marshal` moves at little cost
 
 Flat = tuple[Any, ...]
 
@@ -451,3 +335,121 @@ def _event_of(values: Flat) -> Event:
     if event.edits:
         event.edits = tuple([Edit(*one) for one in event.edits])  # type: ignore[misc]
     return event
+
+
+# -- the process itself
+
+
+class _Sender:
+    """Writes messages in a thread, so that reading goes on while the writer is busy."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def send(self, number: int, values: tuple[Any, ...]) -> None:
+        message = marshal.dumps((number, values), _PLAIN)
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._waiting or self._bytes + len(message) <= MOST_WAITING
+            )
+            self._waiting.append(message)
+            self._bytes += len(message)
+            self._changed.notify_all()
+
+    def finish(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting)
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                message = self._waiting[0]
+            try:
+                for part in (len(message).to_bytes(_LENGTH, "little"), message):
+                    rest = memoryview(part)
+                    while rest:
+                        rest = rest[os.write(self._fd, rest) :]
+            except OSError:  # the writer is gone, and with it all reason to go on
+                os._exit(0)
+            with self._changed:
+                self._waiting.popleft()
+                self._bytes -= len(message)
+                self._changed.notify_all()
+
+
+def _agent_of(values: tuple[Any, ...]) -> Source:
+    place, name, roots, environ, platform = values
+    made: Source = getattr(importlib.import_module(place), name)(
+        roots, os.environ if environ is None else environ, platform
+    )
+    return made
+
+
+def _read(
+    number: int,
+    agent: Source,
+    job: Sequence[Any],
+    sender: _Sender,
+    *,
+    settle: bool,
+    mask: Masker | None,
+) -> None:
+    (path, kind, stat, sidecar_ns), known = job
+    source_id, state, known_stat, progress = known
+    file = Candidate(agent, path, kind, Stat(*stat), sidecar_ns)
+    source = Tracked(path, agent.agent, kind, source_id, state, progress=progress_of(progress))
+    source.stat = None if known_stat is None else Stat(*known_stat)
+    # Its parser state is loaded, so that the index is not asked.
+    for step in read_log(file, source, None, settle_all=settle, mask=mask):  # type: ignore[arg-type]
+        sender.send(number, flat(step))
+
+
+def _masker(patterns: list[str]) -> Masker:
+    from sessiond.sourcekit.masking import Masker  # 20 ms, and few want it
+
+    return Masker(patterns)
+
+
+def main() -> None:
+    """Read the jobs from standard input, then hand over their steps through standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer decides when to stop
+    gc.disable()  # as in the writer: records have no cycles
+    given = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the writer
+    settle, patterns, agents, jobs = given
+    mask = None if patterns is None else _masker(patterns)
+    sender = _Sender(os.dup(1))
+    os.dup2(2, 1)  # whatever prints must not get into the messages
+    _read_all(agents, jobs, sender, settle=settle, mask=mask)
+    sender.finish()
+    os._exit(0)
+
+
+def _read_all(
+    agents: Sequence[tuple[Any, ...]],
+    jobs: Sequence[tuple[Any, ...]],
+    sender: _Sender,
+    *,
+    settle: bool,
+    mask: Masker | None,
+) -> None:
+    gc.freeze()  # what is there before stays: the collections need not look at it
+    made: dict[int, Source] = {}
+    for number, (agent, *job) in enumerate(jobs):
+        try:
+            if agent not in made:
+                made[agent] = _agent_of(agents[agent])
+            _read(number, made[agent], job, sender, settle=settle, mask=mask)
+            sender.send(number, _END)
+        except Exception:  # the writer reads the file by itself, and finds out what is wrong
+            sender.send(number, _FAILED)
+        if number % _COLLECT_AFTER == 0:
+            gc.collect()
+
+
+if __name__ == "__main__":
+    main()

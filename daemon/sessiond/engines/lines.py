@@ -108,7 +108,22 @@ def read_new(
 ) -> Iterator[Step]:
     """Read an open log from its checkpoint to its end."""
     try:
-        yield from _slices(file, source, fd, stat, index, settle_all=settle_all, mask=mask)
+        edges = tail.verify(source.progress.checkpoint, fd)
+        if stat.size == 0:
+            yield Finish(file, source, stat, empty=True)
+            return
+        spec = _identify(file, fd, mask)
+        parser = file.agent.parser(spec, source.parser_state(index))
+        unsettled, empty = False, True
+        for slice_ in LogReader(fd, spec, parser, source.progress, edges, mask=mask).slices():
+            if slice_.unfinished and not (settle_all or _rests(stat)):
+                slice_.unfinished = b""
+                unsettled = True
+            empty = False
+            yield AddSlice(file, source, spec, slice_)
+        if empty:
+            yield RefreshSession(file, source, spec)
+        yield Finish(file, source, stat, unsettled=unsettled, empty=empty)
     except tail.Rewritten:
         yield CompareLog(file, source)
     except OSError as error:
@@ -117,34 +132,6 @@ def read_new(
         raise
     except Exception as error:
         yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
-
-
-def _slices(
-    file: Candidate,
-    source: Tracked,
-    fd: int,
-    stat: Stat,
-    index: apsw.Connection,
-    *,
-    settle_all: bool,
-    mask: Masker | None,
-) -> Iterator[Step]:
-    edges = tail.verify(source.progress.checkpoint, fd)
-    if stat.size == 0:
-        yield Finish(file, source, stat, empty=True)
-        return
-    spec = _identify(file, fd, mask)
-    parser = file.agent.parser(spec, source.parser_state(index))
-    unsettled, empty = False, True
-    for slice_ in LogReader(fd, spec, parser, source.progress, edges, mask=mask).slices():
-        if slice_.unfinished and not (settle_all or _rests(stat)):
-            slice_.unfinished = b""
-            unsettled = True
-        empty = False
-        yield AddSlice(file, source, spec, slice_)
-    if empty:
-        yield RefreshSession(file, source, spec)
-    yield Finish(file, source, stat, unsettled=unsettled, empty=empty)
 
 
 def _rests(stat: Stat) -> bool:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from sess_common.progress import Progress, unseen
 from sess_schema import archive
 from sess_schema.archive import hidden_bytes
-from sessiond.salvage import pages as cells
-from sessiond.salvage.pages import Pages, Row
+from sessiond.salvage.pages import Pages, Row, rows_of_leaf
 from sessiond.sourcekit.masking import Masker
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -89,7 +88,7 @@ def _scan(
     unused = pages.unused()
     for number, page in pages.leaves():
         progress(f"looking through {pages.count:,} pages, at {number:,}")
-        for row in cells.rows_of_leaf(pages, number, page):
+        for row in rows_of_leaf(pages, number, page):
             source, piece = _source_of(row), _piece(row)
             if source is not None and (number not in unused or source.id not in sources):
                 sources[source.id] = source
@@ -167,10 +166,7 @@ def _piece(row: Row) -> Piece | None:
 def _without_leftovers(pieces: list[Piece]) -> Iterator[Piece]:
     """Leave out old versions: unfinished lines that were finished, pieces inside later ones."""
     ends: dict[int, int] = {}  # by retired
-    for piece in sorted(
-        pieces,
-        key=lambda one: (one.retired == archive.PENDING, one.retired, one.offset, -one.length),
-    ):
+    for piece in sorted(pieces, key=_in_order):
         unfinished = piece.retired == archive.PENDING
         group = archive.LIVE if unfinished else piece.retired
         end = ends.get(group, 0)

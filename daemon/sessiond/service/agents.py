@@ -1,6 +1,7 @@
 """`sessiond agents`: each agent, where it is looked for, what was found, and what is not read.
 
-Runs as `python -m sessiond.service.agents` for `sess doctor`, which wants JSON.
+`sess doctor` runs `python -m sessiond.service.agents`, which prints the same as JSON. With
+`--probe WORD`, in a temporary home, it checks that what each agent would write is found.
 """
 
 from __future__ import annotations
@@ -20,7 +21,22 @@ from sess_common.escape import safe
 from sess_schema.connection import open_reader
 from sessiond import config
 from sessiond.sourcekit.base import Source
-from sessiond.sources import source_classes
+from sessiond.sources import all_sources, source_classes
+
+# What else leaves something on disk, by folder; sessiond does not read it (yet).
+STRANGERS: dict[str, tuple[str, ...]] = {
+    "Augment": ("~/.augment/sessions",),
+    "Codebuff": ("~/.config/manicode/projects",),
+    "Cody": ("~/.config/Code/User/globalStorage/sourcegraph.cody-ai",),
+    "JetBrains Junie": ("~/.junie",),
+    "Mistral Vibe": ("~/.vibe/logs",),
+    "Plandex": ("~/.plandex-home-v2", "~/.plandex-home"),
+    "Qoder": ("~/.qoder",),
+    "Rovo Dev": ("~/.rovodev/sessions",),
+    "Tabnine": ("~/.tabnine",),
+    "Void": ("~/.config/Void/User/globalStorage",),
+    "Zencoder": ("~/.zencoder",),
+}
 
 _ROOM = 12
 _WIDTH = 100
@@ -153,27 +169,31 @@ def _wrapped(name: str, text: str) -> Iterator[str]:
         yield " " * len(first) + line + "\n"
 
 
-def main(_arguments: Sequence[str]) -> int:
+# -- for `sess doctor`
+
+
+def write_probes(word: str) -> list[str]:
+    """Write a file with the word in each agent's place; return the agents that have one."""
+    agents = []
+    for source in all_sources(config.Config()):
+        files = source.probe(word)
+        for path, data in files.items():
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(data)
+        agents += [source.agent] if files else []
+    return agents
+
+
+def main(arguments: Sequence[str]) -> int:
     try:
-        return show(as_json=True, every=True)
+        if arguments[:1] != ["--probe"]:
+            return show(as_json=True, every=True)
+        sys.stdout.writelines(f"{agent}\n" for agent in write_probes(arguments[1]))
     except Exception as error:
         return program.explain("sessiond", error)
+    return Exit.OK
 
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-
-STRANGERS: dict[str, tuple[str, ...]] = {
-    "Augment": ("~/.augment/sessions",),
-    "Codebuff": ("~/.config/manicode/projects",),
-    "Cody": ("~/.config/Code/User/globalStorage/sourcegraph.cody-ai",),
-    "JetBrains Junie": ("~/.junie",),
-    "Mistral Vibe": ("~/.vibe/logs",),
-    "Plandex": ("~/.plandex-home-v2", "~/.plandex-home"),
-    "Qoder": ("~/.qoder",),
-    "Rovo Dev": ("~/.rovodev/sessions",),
-    "Tabnine": ("~/.tabnine",),
-    "Void": ("~/.config/Void/User/globalStorage",),
-    "Zencoder": ("~/.zencoder",),
-}

@@ -32,14 +32,23 @@ from sessiond.service import one_pass, pass_report
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 
+STDIN = "-"
+PATIENCE = 60.0  # seconds to wait for a running daemon
+_LOOK = 0.05
+_MOST_SHOWN = 10
+_BLOCK = 1 << 20
+LARGEST_DOWNLOAD = 256 << 20
+DOWNLOAD_TIMEOUT = 30.0
+_DOWNLOAD_BLOCK = 1 << 16
+_PROTOCOLS = ("http", "https")
+
 
 def sync_named(targets: Sequence[str], *, agent: str | None, as_json: bool, quiet: bool) -> int:
     """One pass over the targets; a running daemon gets what is named."""
     if not any(map(is_there, targets)):
         raise no_such_file(targets[0])
     home = paths.home()
-    running = (lock.holder(home.lock) or {}).get("mode") == "daemon"
-    if running and agent is None:
+    if agent is None and lock.daemon_runs(home.lock):
         folders = [one for one in targets if os.path.isdir(os.path.expanduser(one))]
         files = [one for one in targets if one not in folders]
         code = run(files, as_json=as_json, quiet=quiet)
@@ -65,13 +74,6 @@ def _read_by_daemon(home: paths.Home, folders: Sequence[str], *, show: bool) -> 
         return requests.ask(home, "read", meanwhile=draw, paths=folders)
 
 
-STDIN = "-"
-PATIENCE = 60.0  # seconds to wait for a running daemon
-_LOOK = 0.05
-_MOST_SHOWN = 10
-_BLOCK = 1 << 20
-
-
 def run(
     targets: Sequence[str],
     *,
@@ -88,7 +90,7 @@ def run(
     code: int = Exit.OK
     for target in targets:
         file = _hand_over(home, sources, target, agent)
-        if _daemon_runs(home):
+        if lock.daemon_runs(home.lock):
             done = _wait(home, file)
         else:
             done = one_pass.run([file.path], quiet=True) in (Exit.OK, Exit.SKIPPED_SOME)
@@ -198,15 +200,10 @@ def _check_agent(sources: Sequence[Source], agent: str) -> None:
         )
 
 
-def _daemon_runs(home: paths.Home) -> bool:
-    holder = lock.holder(home.lock)
-    return holder is not None and holder.get("mode") == "daemon"
-
-
 def _wait(home: paths.Home, file: Handed) -> bool:
     """Whether the running daemon has read the file to its end, or cannot."""
     until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and _daemon_runs(home):
+    while time.monotonic() < until and lock.daemon_runs(home.lock):
         # A daemon that has just started may still be making the index.
         with suppress(SessError), closing(open_reader(home.index)) as db:
             for size, state in db.execute(
@@ -266,28 +263,7 @@ def _lines(
         yield f"  and {len(found) - _MOST_SHOWN} more\n"
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="sess import")
-    parser.add_argument("targets", nargs="+")
-    parser.add_argument("--agent")
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args(arguments)
-    try:
-        return run(asked.targets, agent=asked.agent, as_json=asked.json)
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
-    except Exception as error:
-        return program.explain("sess", error)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
-
-
-LARGEST_DOWNLOAD = 256 << 20
-DOWNLOAD_TIMEOUT = 30.0
-_DOWNLOAD_BLOCK = 1 << 16
-_PROTOCOLS = ("http", "https")
+# -- from an address
 
 
 def is_address(target: str) -> bool:
@@ -344,3 +320,21 @@ def _download_failed(address: str, why: str) -> SessError:
         hint="save the file yourself and import it from disk",
         code=Exit.PROGRAM_FAILED,
     )
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="sess import")
+    parser.add_argument("targets", nargs="+")
+    parser.add_argument("--agent")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args(arguments)
+    try:
+        return run(asked.targets, agent=asked.agent, as_json=asked.json)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:
+        return program.explain("sess", error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import apsw
 
-from sess_common import lock, paths
+from sess_common import paths
 from sess_common.errors import Exit, SessError
 from sess_schema import __version__
 from sess_schema.connection import open_writer, wait_for_locks
@@ -25,12 +25,13 @@ from sessiond import config
 from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
+from sessiond.prices import Pricer
 from sessiond.reading import tail, territory
 from sessiond.reading.survey import survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.tracked import WHOLES
 from sessiond.service import notify, requests
-from sessiond.service.catch_up import catch_up, pricer_of, reprice_if_due
+from sessiond.service.startup import catch_up, reprice_if_due, writer_lock
 from sessiond.service.watch import Hints, Pace, Watcher
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -75,31 +76,23 @@ class Service:
 
     def run(self) -> int:
         """Run until SIGTERM; return the exit code."""
-        self._home.create()
-        held = lock.acquire(self._home.lock)
-        if held is None:
-            raise lock.already_running(self._home.lock)
-        try:
-            held.describe(
-                mode="daemon",
-                version=__version__,
-                started_at=int(time.time() * 1000),
-                service="INVOCATION_ID" in os.environ or notify.under_launchd(),
-            )
-            self._catch_signals()
-            self._configure()
-            db = self._open()
-            if db is not None:
-                with closing(db), standing_on(db, self._home.index, held) as ground:
-                    self._serve(db, ground)
-        except GroundLost as lost:
-            log.error("%s", lost.message)
-            raise
-        finally:
-            notify.stopping()
-            self._watcher.stop()
-            self._heart.stop()
-            held.release()
+        managed = "INVOCATION_ID" in os.environ or notify.under_launchd()
+        started_at = int(time.time() * 1000)
+        with writer_lock(self._home, "daemon", started_at=started_at, service=managed) as held:
+            try:
+                self._catch_signals()
+                self._configure()
+                db = self._open()
+                if db is not None:
+                    with closing(db), standing_on(db, self._home.index, held) as ground:
+                        self._serve(db, ground)
+            except GroundLost as lost:
+                log.error("%s", lost.message)
+                raise
+            finally:
+                notify.stopping()
+                self._watcher.stop()
+                self._heart.close()
         return Exit.OK
 
     def _open(self) -> apsw.Connection | None:
@@ -139,7 +132,7 @@ class Service:
 
     def _serve(self, db: apsw.Connection, ground: Ground) -> None:
         self._reprice(db)
-        store = Store(db, pricer_of(self._settings))
+        store = Store(db, Pricer(self._settings.prices))
         self._catch_up(store)
         ingest = Ingest(
             store, settle=False, exclude=self._settings.exclude, mask=self._settings.mask

@@ -172,7 +172,7 @@ class Heart:
     def skip(self, path: str, why: str) -> None:
         self._skipped[path] = why
 
-    def stop(self) -> None:
+    def close(self) -> None:
         if writer_status(self._path).get("pid") == self._facts["pid"]:  # not another daemon's
             self._path.unlink(missing_ok=True)
 

@@ -19,19 +19,18 @@ import apsw
 from sess_common import lock, paths, program, receipt
 from sess_common.errors import Exit
 from sess_common.progress import Bar, Progress, progress_line
-from sess_schema import __version__
 from sess_schema.connection import is_in_state, open_writer
 from sess_schema.ground import standing_on
 from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
+from sessiond.prices import Pricer
 from sessiond.reading import tail
-from sessiond.reading import territory as handed
 from sessiond.reading.survey import Survey
-from sessiond.reading.territory import Place, Territory
+from sessiond.reading.territory import Place, Territory, handed_files
 from sessiond.service import pass_report
-from sessiond.service.catch_up import catch_up, pricer_of, reprice_if_due
 from sessiond.service.notify import Heart
+from sessiond.service.startup import catch_up, reprice_if_due, writer_lock
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -49,26 +48,22 @@ def run(
 ) -> int:
     """Bring the index up to date and report what was done."""
     home = paths.home()
-    home.create()
     before = receipt.last_number(home)
-    held = lock.acquire(home.lock, wait=0 if _daemon_runs(home) else wait)
-    if held is None:
-        raise lock.already_running(home.lock)
     heart = Heart(home.status)
     heart.wait_before_first()
-    try:
-        held.describe(mode="sync", version=__version__)
+    patience = 0 if lock.daemon_runs(home.lock) else wait
+    with writer_lock(home, "sync", wait=patience) as held, closing(heart):
         with disk.Notes() as notes:
             settings = config.load(home.config_file)
             sources = all_sources(settings, notes.environ)
-            territory = Territory(sources, handed.handed_files(home))
+            territory = Territory(sources, handed_files(home))
         places = named_places(sources, territory, targets) if targets else territory.places
         with _told(heart, show=not as_json) as progress:
             db = open_writer(home.index, progress)
         with closing(db), standing_on(db, home.index, held):
             with _told(heart, show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
-                store = Store(db, pricer_of(settings))
+                store = Store(db, Pricer(settings.prices))
                 catch_up(store, sources, progress, mask=settings.mask)
             ingest = Ingest(store, exclude=settings.exclude, mask=settings.mask)
             started = time.monotonic()
@@ -87,9 +82,6 @@ def run(
                 number = before if unchanged else None
                 _leave_receipt(home, db, notes, ingest.walked, seen=seen, before=number)
             seconds = time.monotonic() - started
-    finally:
-        heart.stop()
-        held.release()
     roots = [place.path for place in places]
     facts = pass_report.facts_of(summary, seconds, roots)
     return pass_report.tell(facts, as_json=as_json, quiet=quiet, named=bool(targets))
@@ -129,11 +121,6 @@ def _leave_receipt(
         number = os.urandom(8).hex()
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (receipt.FACT, number))
     receipt.write(home, number, seen, sorted(notes.environ.asked), notes.looked)
-
-
-def _daemon_runs(home: paths.Home) -> bool:
-    holder = lock.holder(home.lock)
-    return holder is not None and holder.get("mode") == "daemon"
 
 
 def named_places(

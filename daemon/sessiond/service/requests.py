@@ -16,16 +16,16 @@ from typing import Any
 
 import apsw
 
-from sess_common import lock, paths, program, requests
+from sess_common import paths, program, requests
 from sess_common.errors import Exit, SessError, explained
-from sess_schema import __version__
 from sess_schema.connection import open_writer
 from sess_schema.ids import SessionId
 from sessiond import config
 from sessiond.ingest import Ingest
+from sessiond.prices import Pricer
 from sessiond.reading import territory
 from sessiond.reading.territory import Territory
-from sessiond.service.catch_up import pricer_of
+from sessiond.service.startup import writer_lock
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
@@ -94,19 +94,12 @@ def serve(home: paths.Home, store: Store, ingest: Ingest) -> int:
 def answer_alone(request: dict[str, Any]) -> dict[str, Any]:
     """Answer in this process, as the only writer."""
     home = paths.home()
-    home.create()
-    held = lock.acquire(home.lock, wait=WAIT_FOR_SYNC)
-    if held is None:
-        raise lock.already_running(home.lock)
-    try:
-        held.describe(mode="sync", version=__version__)
+    with writer_lock(home, "sync", wait=WAIT_FOR_SYNC):
         settings = config.load(home.config_file)
         with closing(open_writer(home.index)) as db:
-            store = Store(db, pricer_of(settings))
+            store = Store(db, Pricer(settings.prices))
             ingest = Ingest(store, exclude=settings.exclude, mask=settings.mask)
             return answer(store, ingest, request)
-    finally:
-        held.release()
 
 
 def main() -> int:

@@ -10,17 +10,17 @@ import itertools
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
 
-from sess_common import lock, paths
+from sess_common import paths
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 from sess_common.progress import Progress, progress_line
-from sess_schema import __version__, archive, backups, soundness, sums
+from sess_schema import archive, backups, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.ids import SourceId
 from sess_schema.migrate import PreRelease
@@ -28,27 +28,28 @@ from sess_schema.queries.views import digests, parts
 from sess_schema.soundness import ArchiveCheck, Finding
 from sessiond import config
 from sessiond.ingest import Ingest
+from sessiond.prices import Pricer
 from sessiond.reading import territory
 from sessiond.reading.territory import Territory
 from sessiond.salvage import finds, load, pre_release
 from sessiond.salvage.finds import FoundSource as Found
-from sessiond.service.catch_up import pricer_of
+from sessiond.service.startup import writer_lock
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.reread import reread
 from sessiond.writing.transaction import Store
 
 _MOST_NAMED = 50
+_STOP_FIRST = "run `sessiond stop` first"
 _DATABASE = b"SQLite format 3\0"
 
 
 def salvage(file: str) -> int:
     """Load what is intact in `file` into the index."""
     home = paths.home()
-    home.create()
     if not os.path.isfile(file):
         raise SessError(f'"{file}" is not a file', hint="name a damaged index.db")
-    with _writer(home):
+    with writer_lock(home, "repair", hint=_STOP_FIRST):
         if home.index.exists() and os.path.samefile(file, home.index):
             _refuse_todays(home.index, file)
             kept = interrupted_repair(home.index) or _keep(home, "pre-release")
@@ -62,8 +63,7 @@ def salvage(file: str) -> int:
 def repair(*, accept_losses: bool = False) -> int:
     """Mend what can be mended; 4 if something is lost for good and that is not accepted."""
     home = paths.home()
-    home.create()
-    with _writer(home):
+    with writer_lock(home, "repair", hint=_STOP_FIRST):
         refuse_links(home.index)
         kept = interrupted_repair(home.index)
         if kept is None and not home.index.exists():
@@ -88,9 +88,8 @@ def repair(*, accept_losses: bool = False) -> int:
 def restore_backup(backup: str, at: str | None) -> int:
     """Put a backup in the place of the index, then read what changed since."""
     home = paths.home()
-    home.create()
     new = home.index.with_name("index.db.new")
-    with _writer(home):
+    with writer_lock(home, "repair", hint=_STOP_FIRST):
         new.unlink(missing_ok=True)
         try:
             _write_backup(backup, at, new)
@@ -131,20 +130,6 @@ def _write_backup(backup: str, at: str | None, new: Path) -> None:
             hint="`sessiond salvage` takes what is intact out of a file",
             code=Exit.INDEX_UNUSABLE,
         )
-
-
-@contextmanager
-def _writer(home: paths.Home) -> Iterator[None]:
-    held = lock.acquire(home.lock)
-    if held is None:
-        running = lock.already_running(home.lock)
-        running.hint = "run `sessiond stop` first"
-        raise running
-    try:
-        held.describe(mode="repair", version=__version__)
-        yield
-    finally:
-        held.release()
 
 
 def _refuse_todays(index: Path, file: str) -> None:
@@ -274,7 +259,7 @@ def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> 
         progress("copying the rows")
         copied = pre_release.copy(db, file)
         if copied is not None:
-            store = Store(db, pricer_of(settings))
+            store = Store(db, Pricer(settings.prices))
             reread(store, {source.agent: source for source in sources}, progress)
             progress("reading the files that still exist")
             _read_files(home, settings, store, sources)
@@ -298,7 +283,7 @@ def _load_pieces(
     with closing(open_writer(index)) as db:
         if are_masked or mask is not None:
             archive.note_masks(db)
-        store = Store(db, pricer_of(settings))
+        store = Store(db, Pricer(settings.prices))
         files = load.load_files(store, found, agents, folder, mask)
         with progress_line() as progress:
             reread(store, agents, progress, mask=mask)
@@ -326,7 +311,7 @@ def _mend(home: paths.Home, *, accept_losses: bool) -> list[str]:
         _mend_rows(db, progress)
         affected = sorted({one.source for one in findings if one.source is not None})
         _compare_again(db, affected)
-        store = Store(db, pricer_of(settings))
+        store = Store(db, Pricer(settings.prices))
         agents = {source.agent: source for source in sources}
         reread(store, agents, progress, mask=settings.mask)
         progress("reading the files that still exist")

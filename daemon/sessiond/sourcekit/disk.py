@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import stat as modes
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -62,11 +61,11 @@ class Notes:
             except OSError as error:
                 self.add(receipt.SELF, step, receipt.missing(error))
                 return
-            if modes.S_ISDIR(at.st_mode):
+            if stat.S_ISDIR(at.st_mode):
                 self.add(receipt.SELF_IDENTITY, step, receipt.identity(at))
                 continue
             self.add(receipt.SELF, step, receipt.mark(at))
-            if modes.S_ISLNK(at.st_mode) and links:
+            if stat.S_ISLNK(at.st_mode) and links:
                 self.add_way(os.path.join(os.path.dirname(step), os.readlink(step)), links - 1)
 
     def add_code(self) -> None:
@@ -133,11 +132,11 @@ def lexists(path: str) -> bool:
 
 
 def is_file(path: str) -> bool:
-    return modes.S_ISREG(_mode(path, receipt.TARGET))
+    return stat.S_ISREG(_mode(path, receipt.TARGET))
 
 
 def is_link(path: str) -> bool:
-    return modes.S_ISLNK(_mode(path, receipt.SELF))
+    return stat.S_ISLNK(_mode(path, receipt.SELF))
 
 
 def _mode(path: str, how: str) -> int:

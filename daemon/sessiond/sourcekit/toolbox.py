@@ -29,15 +29,8 @@ from sessiond.sourcekit.values import as_dict, as_text, searchable_input
 
 _LISTS = ("files", "filepaths", "paths", "operations")
 _TASKS = (
-    "description",
-    "title",
-    "task",
-    "tasks",
-    "instructions",
-    "prompt",
-    "prompts",
-    "message",
-    "objective",
+    *("description", "title", "task", "tasks", "instructions", "prompt", "prompts", "message"),
+    *("objective",),
 )
 _NAMED = ("command", "url", "question", "task", "description", "text")  # in a list of objects
 _WORKERS = ("subagenttype", "agenttype", "agentname", "agent", "mode")
@@ -46,11 +39,7 @@ _SUBJECTS = (
     *("command", "description", "query", "question", "url", "prompt", "task", "name", "skill"),
     *("toolname", "uri", "action", "title", "message", "result", "summary", "text", "thought"),
 )
-_BY_KIND = {
-    kinds.SHELL: COMMANDS,
-    kinds.FETCH: PAGES,
-    kinds.QUESTION: _QUESTIONS,
-}
+_BY_KIND = {kinds.SHELL: COMMANDS, kinds.FETCH: PAGES, kinds.QUESTION: _QUESTIONS}
 _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
 _GLOBS = frozenset("*?[{")
 _LONGEST = 1000  # the event also keeps the whole input

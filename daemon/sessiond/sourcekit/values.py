@@ -123,8 +123,6 @@ def as_line(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        import json  # rarely needed
-
         return json.dumps(value).encode()
 
 
@@ -235,47 +233,12 @@ def searchable_input(given: Any) -> str:
 
 
 # Commands about the session itself, which do not describe its subject.
-_HOUSEKEEPING = frozenset(
-    {
-        "add",
-        "add-dir",
-        "agents",
-        "clear",
-        "compact",
-        "config",
-        "context",
-        "cost",
-        "doctor",
-        "drop",
-        "effort",
-        "exit",
-        "export",
-        "fast",
-        "help",
-        "hooks",
-        "ide",
-        "init",
-        "login",
-        "logout",
-        "ls",
-        "mcp",
-        "memory",
-        "model",
-        "permissions",
-        "plugin",
-        "quit",
-        "read-only",
-        "rename",
-        "reset",
-        "resume",
-        "rewind",
-        "status",
-        "tokens",
-        "undo",
-        "usage",
-        "vim",
-    }
-)
+_HOUSEKEEPING = frozenset({
+    "add", "add-dir", "agents", "clear", "compact", "config", "context", "cost", "doctor", "drop",
+    "effort", "exit", "export", "fast", "help", "hooks", "ide", "init", "login", "logout", "ls",
+    "mcp", "memory", "model", "permissions", "plugin", "quit", "read-only", "rename", "reset",
+    "resume", "rewind", "status", "tokens", "undo", "usage", "vim",
+})  # fmt: skip
 _TITLE_LENGTH = 200
 _MOST_READ = 10 * _TITLE_LENGTH  # characters of a prompt
 _PLAN = re.compile(r"implement the following plan:\s*", re.IGNORECASE)

@@ -464,7 +464,7 @@ def test_time_that_is_known_to_be_a_persons_is_no_duration(world, passes):
 @pytest.mark.parametrize("first", [True, False])
 def test_a_load_leaves_no_pieces_of_full_text_to_merge(world, monkeypatch, first):
     """The next lines would pay for it. Later ones are added, and all words are found."""
-    monkeypatch.setattr(passes.first_index, "is_unfinished", lambda _: first)
+    monkeypatch.setattr(passes.walks, "is_first_unfinished", lambda _: first)
     monkeypatch.setattr(passes, "BULK", 0)
     monkeypatch.setattr(passes, "_MERGED_AT_ONCE", 2)
     t = world.transcript()

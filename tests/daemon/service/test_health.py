@@ -96,13 +96,13 @@ def test_an_idle_daemon_gives_signs_of_life(tmp_path, monkeypatch):
     """Also if nothing happens the file is written again; else idle and hanging look the same."""
     heart = notify.Heart(tmp_path / "status.json")
     heart.beat()
-    first = notify.read(tmp_path / "status.json")["at"]
+    first = notify.writer_status(tmp_path / "status.json")["at"]
     heart.flush()
-    assert notify.read(tmp_path / "status.json")["at"] == first
+    assert notify.writer_status(tmp_path / "status.json")["at"] == first
     monkeypatch.setattr(notify, "AT_LEAST", 0.0)
     time.sleep(0.002)
     heart.flush()
-    assert notify.read(tmp_path / "status.json")["at"] > first
+    assert notify.writer_status(tmp_path / "status.json")["at"] > first
 
 
 def test_a_long_wal_is_cut_as_soon_as_no_reader_needs_it(world, monkeypatch):

@@ -207,9 +207,8 @@ def watched(look):
     return watch
 
 from sessiond import config
-from sessiond.reading import territory as handed
 from sessiond.reading.survey import survey
-from sessiond.reading.territory import Territory
+from sessiond.reading.territory import Territory, handed_files
 from sessiond.sourcekit import disk
 from sessiond.sources import all_sources, source_classes
 from sess_common import paths
@@ -219,7 +218,7 @@ for name in ("stat", "lstat", "readlink", "access"):
     setattr(os, name, watched(getattr(os, name)))
 with disk.Notes() as notes:
     settings = config.load(paths.home().config_file)
-    territory = Territory(all_sources(settings, notes.environ), handed.listed(paths.home()))
+    territory = Territory(all_sources(settings, notes.environ), handed_files(paths.home()))
     there = [place for place in territory.places if disk.lexists(place.path)]
     files = survey(there, territory.roots).files
 

@@ -22,7 +22,7 @@ from sessiond import sources
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
-from sessiond.service import agents, install, probe
+from sessiond.service import agents, install
 from sessiond.sourcekit import base
 from sessiond.writing.transaction import Store
 
@@ -167,7 +167,7 @@ def test_the_service_and_doctor_ask_the_source(teapot, tmp_path, monkeypatch):
     """Its variable is passed on to the service, and doctor writes what it says."""
     assert "TEAPOT_HOME" in install.variables()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert "teapot" in probe.write("kettle")
+    assert "teapot" in agents.write_probes("kettle")
     assert (tmp_path / "home" / ".teapot" / "probe.tea").read_text() == "kettle"
 
 

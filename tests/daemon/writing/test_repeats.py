@@ -126,7 +126,7 @@ def test_results_of_one_call_and_moment_are_replays_only_with_the_same_words(wor
 
 def test_records_of_two_agents_are_never_copies_of_each_other(world):
     """The same words at the same moment in the places of many agents are found for each."""
-    probe = [sys.executable, "-m", "sessiond.service.probe", "kettle"]
+    probe = [sys.executable, "-m", "sessiond.service.agents", "--probe", "kettle"]
     agents = subprocess.run(probe, env=world.env, check=True, capture_output=True, text=True)
     world.run("sessiond", "sync", check=0)
     sessions = world.sql("SELECT agent, events FROM sessions ORDER BY 1")
