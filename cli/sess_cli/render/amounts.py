@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, tzinfo
+
 from sess_common import times
 from sess_common.program import counted
 
@@ -29,6 +31,13 @@ def clock(moment: int | None, *, utc: bool = False, seconds: bool = False) -> st
     if moment is None:
         return "no date"
     return f"{times.local(moment, utc=utc):{'%H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}}"
+
+
+def clock_in(zone: tzinfo | None, moment: int | None, form: str = "%Y-%m-%d %H:%M", /) -> str:
+    """The wall-clock time in a zone."""
+    if moment is None:
+        return "no date"
+    return f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone):{form}}"
 
 
 def period(first: int | None, last: int | None, *, utc: bool = False) -> str:
@@ -71,6 +80,18 @@ def size(count: int) -> str:
         if amount < 999.95:
             return f"{amount:.1f} {unit}"
     return f"{amount / 1000:.1f} TB"
+
+
+def number(value: float) -> str:
+    return f"{value:,}"
+
+
+def decimal(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
 
 
 def outcome(status: str | None) -> str:

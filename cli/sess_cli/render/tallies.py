@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sess_cli.render import layout
+from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
 from sess_schema import objects
 from sess_schema.queries.tally import Tally
 
+# What is counted, with its head on a terminal and in Markdown.
 _COLUMNS = (
-    ("in", "input_tokens"), ("out", "output_tokens"), ("cache w", "cache_write_tokens"),
-    ("cache r", "cache_read_tokens"), ("cost", "cost_nano"), ("sess", "sessions"),
-    ("prompts", "prompts"), ("reqs", "requests"), ("tools", "tool_calls"),
-    ("failed", "tool_errors"), ("denied", "tool_denied"),
-)  # fmt: skip
-
-_IN_FULL = (
-    ("input", "input_tokens"), ("output", "output_tokens"), ("cache written", "cache_write_tokens"),
-    ("cache read", "cache_read_tokens"), ("cost", "cost_nano"), ("sessions", "sessions"),
-    ("prompts", "prompts"), ("responses", "requests"), ("tool calls", "tool_calls"),
-    ("failed", "tool_errors"), ("denied", "tool_denied"),
+    ("input_tokens", "in", "input"), ("output_tokens", "out", "output"),
+    ("cache_write_tokens", "cache w", "cache written"),
+    ("cache_read_tokens", "cache r", "cache read"), ("cost_nano", "cost", "cost"),
+    ("sessions", "sess", "sessions"), ("prompts", "prompts", "prompts"),
+    ("requests", "reqs", "responses"), ("tool_calls", "tools", "tool calls"),
+    ("tool_errors", "failed", "failed"), ("tool_denied", "denied", "denied"),
 )  # fmt: skip
 # Columns that a narrow terminal drops, in this order.
-_DISPENSABLE = (
-    "input_tokens",
-    "cache_write_tokens",
-    "sessions",
-    "prompts",
-    "tool_denied",
-    "tool_errors",
-)
+_DISPENSABLE = ("in", "cache w", "sess", "prompts", "denied", "failed")
 _READABLE = 26
 _NOTHING = ("0", "$0")
-
 
 Groups = Mapping[str, Tally]
 Broken = Mapping[str, Groups]  # each group by another one
@@ -85,32 +73,24 @@ def _as_markdown(groups: Groups, by: str, parts: Broken | None) -> None:
     from sess_cli.render.stats.report import markdown_cell
 
     terminal = Terminal()
-    names = [*by.split(","), *(name for name, _ in _IN_FULL)]
+    names = [*by.split(","), *(head for *_, head in _COLUMNS)]
     terminal.write(f"| {' | '.join(names)} |")
     first = len(by.split(","))
     terminal.write("|---" * first + "|---:" * (len(names) - first) + "|")
     for group, tally in _ordered(groups, by):
         inner = {"": tally} if parts is None else parts[group]
-        for part, one in _ordered(inner, by.rpartition(",")[2]):
+        for part, summed in _ordered(inner, by.rpartition(",")[2]):
             labels = [group] if parts is None else [group, part]
-            cells = [markdown_cell(terminal, text) for text in (*labels, *_in_full(one))]
+            texts = (*labels, *_cells(summed, amounts.number))
+            cells = [markdown_cell(terminal, text) for text in texts]
             terminal.write(f"| {' | '.join(cells)} |")
-
-
-def _in_full(tally: Tally) -> Iterator[str]:
-    for _, name in _IN_FULL:
-        value = getattr(tally, name)
-        if name == "cost_nano":
-            yield cost(tally)
-        else:
-            yield f"{len(value) if isinstance(value, set) else value:,}"
 
 
 def _ordered(groups: Groups, by: str) -> list[tuple[str, Tally]]:
     """Periods by time, everything else by cost."""
     rows = [*groups.items()]
     if by.partition(",")[0] not in ("hour", "day", "week", "month"):
-        rows.sort(key=lambda one: (-one[1].cost_nano, -one[1].tool_calls, one[0]))
+        rows.sort(key=lambda row: (-row[1].cost_nano, -row[1].tool_calls, row[0]))
     return rows
 
 
@@ -132,13 +112,15 @@ def table(
     first, _, then = by.partition(",")
     cells = []
     for group, tally in _ordered(groups, first):
-        cells.append((terminal.line(known.get(group) or name_of(group, first)), _cells(tally)))
-        for part, one in _ordered(parts[group], then) if parts else ():
+        cells.append(
+            (terminal.line(known.get(group) or name_of(group, first)), _cells(tally, short))
+        )
+        for part, summed in _ordered(parts[group], then) if parts else ():
             name = known.get(part) or name_of(part, then)
-            cells.append((f"  {terminal.line(name)}", _cells(one)))
+            cells.append((f"  {terminal.line(name)}", _cells(summed, short)))
     by = by.replace(",", ", ")
-    cells.append(("total", _cells(total)))
-    heads = [head for head, _ in _COLUMNS]
+    cells.append(("total", _cells(total, short)))
+    heads = [head for _, head, _ in _COLUMNS]
     # A column with values only for the group `none`, like tokens by tool, is left out.
     named = [row for name, row in cells[:-1] if name != NONE] or [row for _, row in cells]
     kept = [n for n in range(len(heads)) if any(row[n] not in _NOTHING for row in named)]
@@ -175,11 +157,10 @@ def table(
 
 def _fitting(kept: list[int], wide: list[int], room: int, width: int) -> tuple[list[int], int]:
     """The columns that leave enough room for group names, and that room."""
-    names = [name for _, name in _COLUMNS]
-    for name in _DISPENSABLE:
+    for head in _DISPENSABLE:
         if sum(wide[n] + 2 for n in kept) + min(room, _READABLE) <= width:
             break
-        kept = [n for n in kept if names[n] != name]
+        kept = [n for n in kept if _COLUMNS[n][1] != head]
     return kept, min(room, max(8, width - sum(wide[n] + 2 for n in kept)))
 
 
@@ -191,15 +172,12 @@ def name_of(group: str, by: str) -> str:
     return group
 
 
-def _cells(tally: Tally) -> list[str]:
-    values = []
-    for _, name in _COLUMNS:
-        value = getattr(tally, name)
-        if name == "cost_nano":
-            values.append(cost(tally))
-        else:
-            values.append(short(len(value) if isinstance(value, set) else value))
-    return values
+def _cells(tally: Tally, form: Callable[[int], str]) -> list[str]:
+    values = [(name, getattr(tally, name)) for name, *_ in _COLUMNS]
+    return [
+        cost(tally) if name == "cost_nano" else form(len(v) if isinstance(v, set) else v)
+        for name, v in values
+    ]
 
 
 def cost(tally: Tally) -> str:

@@ -21,7 +21,6 @@ from sess_cli.render.stats.report import (
     Section,
     ViewOptions,
     columns_as,
-    number,
 )
 from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
@@ -39,8 +38,8 @@ _BLOCKS = "·░▒▓█"
 _GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
 _MARGIN = 5  # columns left of the year
 _COLUMNS = (
-    *columns_as(number, prompts="prompts", requests="responses", _tool_calls="tool calls"),
-    *columns_as(number, _sessions="sessions", tokens="tokens"),
+    *columns_as(amounts.number, prompts="prompts", requests="responses", _tool_calls="tool calls"),
+    *columns_as(amounts.number, _sessions="sessions", tokens="tokens"),
     Column("_cost", "cost"),
 )
 _YEAR_CHART = Chart(

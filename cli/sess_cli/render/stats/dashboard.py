@@ -14,7 +14,7 @@ import apsw
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.calendar import days_between
-from sess_cli.render.stats.report import percent, write_fact
+from sess_cli.render.stats.report import write_fact
 from sess_cli.render.stats.tools import most_called, tool_name
 from sess_cli.render.tallies import cost, money, name_of, short
 from sess_cli.terminal import Terminal
@@ -96,7 +96,7 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
     answered = sum(use.answered for use in uses)
     errors = sum(use.errors for use in uses)
     if answered or found.refused:
-        rate = f" ({percent(errors / answered)})" if answered else ""
+        rate = f" ({amounts.percent(errors / answered)})" if answered else ""
         failed = f"{errors:,} of {amounts.plural(answered, 'call')}{rate}"
         if denied := sum(use.denied for use in uses):
             failed += f", {denied:,} denied"
@@ -202,7 +202,7 @@ def _draw_tools(terminal: Terminal, found: Overview, most: int) -> None:
 
 
 def _numbers(use: Use) -> str:
-    rate = "" if use.error_rate is None else percent(use.error_rate)
+    rate = "" if use.error_rate is None else amounts.percent(use.error_rate)
     marks = (use.mark(50), use.mark(95), use.mark(100))
     spans = " ".join(f"{'' if mark is None else amounts.duration(mark):>8}" for mark in marks)
     return f"{use.calls:>8,} {use.errors:>7,} {rate:>6} {spans}"

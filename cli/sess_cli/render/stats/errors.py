@@ -15,12 +15,7 @@ from sess_cli.render.stats.report import (
     Report,
     Section,
     ViewOptions,
-    clock,
     columns_as,
-    decimal,
-    mean,
-    number,
-    percent,
 )
 from sess_common import paths, times
 from sess_schema.queries.stats import Stats, percentile
@@ -40,7 +35,10 @@ def errors_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Re
     links = Links(db)
     counts = amounts.plural(len(calls), "failed call")
     counts += f", {amounts.plural(len(service), 'API error')}"
-    count = (Column("errors", "errors", number, colour="bad"), Column("share", "share", percent))
+    count = (
+        Column("errors", "errors", amounts.number, colour="bad"),
+        Column("share", "share", amounts.percent),
+    )
     newest = Column("_link", "newest", left=True)
     most_tool = Column("tools", "mostly", lambda tools: str(tools[0]), left=True)
     class_columns = (Column("class", "class"), *count)
@@ -89,7 +87,7 @@ def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
             "project": failure.project,
             "text": failure.text,
             "_link": links.event(failure.session, failure.event),
-            "_when": clock(failure.ts, asked.zone),
+            "_when": amounts.clock_in(asked.zone, failure.ts),
         }
         for failure in failures.read(db, asked, paths.home().config, texts=True).of_class(name)
     ]
@@ -138,9 +136,9 @@ def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions
         counts += f", {amounts.plural(found.refusals, 'denied call')}"
         turns, calls = amounts.plural(found.turns, "turn"), amounts.plural(found.calls, "call")
         facts = [
-            ("interrupted", f"{percent(found.rate)} of {turns}: {counts}"),
-            ("no tools", f"{percent(found.without_tools or 0)} of turns"),
-            ("searching", f"{percent(found.search_share or 0)} of {calls}"),
+            ("interrupted", f"{amounts.percent(found.rate)} of {turns}: {counts}"),
+            ("no tools", f"{amounts.percent(found.without_tools or 0)} of turns"),
+            ("searching", f"{amounts.percent(found.search_share or 0)} of {calls}"),
         ]
         per_turn = [
             _steps_row("responses", found.requests_per_turn),
@@ -169,13 +167,13 @@ def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions
     ]
     step_columns = (
         Column("steps", "per turn"),
-        Column("mean", "mean", decimal),
-        *columns_as(number, p50="p50", p90="p90", max="max"),
+        Column("mean", "mean", amounts.decimal),
+        *columns_as(amounts.number, p50="p50", p90="p90", max="max"),
     )
     call_columns = (
         Column("tools", "tool calls in the turn"),
-        *columns_as(number, turns="turns", interrupted_turns="interrupted"),
-        Column("interruption_rate", "rate", percent),
+        *columns_as(amounts.number, turns="turns", interrupted_turns="interrupted"),
+        Column("interruption_rate", "rate", amounts.percent),
     )
     sections = [
         Section("total", [total]),
@@ -196,7 +194,7 @@ def _range_of(least: int) -> str:
 def _steps_row(name: str, values: list[int]) -> dict[str, Any]:
     return {
         "steps": name,
-        "mean": mean(values),
+        "mean": sum(values) / len(values),
         "p50": percentile(values, 50),
         "p90": percentile(values, 90),
         "max": values[-1],

@@ -15,10 +15,7 @@ from sess_cli.render.stats.report import (
     Report,
     Section,
     ViewOptions,
-    clock,
     columns_as,
-    number,
-    percent,
 )
 from sess_cli.render.tallies import money
 from sess_common import times
@@ -28,9 +25,9 @@ from sess_schema.queries.views import files
 from sess_schema.queries.views.files import Changes, File, Touched
 
 _EDIT_COLUMNS = columns_as(
-    number, edits="edits", files="files", lines_added="lines +", lines_removed="lines -"
+    amounts.number, edits="edits", files="files", lines_added="lines +", lines_removed="lines -"
 )
-_COUNTS = columns_as(number, edits="edits", writes="writes", reads="reads")
+_COUNTS = columns_as(amounts.number, edits="edits", writes="writes", reads="reads")
 
 
 def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
@@ -39,7 +36,8 @@ def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     changed = f"{amounts.plural(total.calls, 'edit')} to {amounts.plural(len(total.files), 'file')}"
     facts = [("edits", f"{changed}: +{total.added:,} -{amounts.plural(total.removed, 'line')}")]
     if found.one_shot_rate is not None:
-        rate = f"{percent(found.one_shot_rate)} of {amounts.plural(found.turns, 'turn')} with edits"
+        turns = f"{amounts.plural(found.turns, 'turn')} with edits"
+        rate = f"{amounts.percent(found.one_shot_rate)} of {turns}"
         facts.append(("one shot", f"{rate} did not edit a file again after a command"))
         facts.append(("cost", f"{money(round(found.cost_nano / found.turns))} per turn with edits"))
     whole = {
@@ -84,7 +82,7 @@ def files_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     columns = (
         Column("path", "file", layout.home_short),
         *_COUNTS,
-        Column("sessions", "sessions", number),
+        Column("sessions", "sessions", amounts.number),
         Column("_last", "last"),
     )
     sections = [Section("file", Later(touched, row), columns, most=25, paths=True)]
@@ -127,5 +125,5 @@ def _file_facts(touched: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
         "reads": touched.reads,
         "first": times.iso(touched.first),
         "last": times.iso(touched.last),
-        "_last": clock(touched.last, zone, "%Y-%m-%d"),
+        "_last": amounts.clock_in(zone, touched.last, "%Y-%m-%d"),
     }

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import apsw
 
-from sess_cli.render import amounts, layout
+from sess_cli.render import layout
 from sess_cli.terminal import Terminal, csv_text, json_line
 from sess_common.classes import dataclass, field
 from sess_schema.citations import Citations
@@ -266,33 +266,6 @@ def _line(
         else:
             parts.append(" " * (width - layout.cells(shown)) + shown)
     return (" " * _GAP).join(parts).rstrip()
-
-
-def number(value: float) -> str:
-    return f"{value:,}"
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.1f}%"
-
-
-def duration(value: float) -> str:
-    return amounts.duration(int(value))
-
-
-def mean(values: Sequence[int]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def clock(moment: int | None, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M") -> str:
-    """The wall-clock time in a zone."""
-    if moment is None:
-        return "no date"
-    return f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone):{form}}"
-
-
-def decimal(value: float) -> str:
-    return f"{value:,.1f}"
 
 
 _SHORTEST_ID = 8

@@ -20,9 +20,7 @@ from sess_cli.render.stats.report import (
     Report,
     Section,
     ViewOptions,
-    clock,
     columns_as,
-    number,
 )
 from sess_cli.render.tallies import cost, money, short
 from sess_common import times
@@ -130,10 +128,10 @@ _SERIES = 6  # models with a colour of their own
 _REST = f"s{_SERIES}"
 _COLUMNS = (
     Column("_cost", "cost"),
-    *columns_as(number, input_tokens="input", output_tokens="output"),
-    *columns_as(number, cache_write_tokens="cache write", cache_read_tokens="cache read"),
-    *columns_as(number, sessions="sessions", prompts="prompts", requests="responses"),
-    *columns_as(number, tool_calls="tool calls", tool_errors="errors"),
+    *columns_as(amounts.number, input_tokens="input", output_tokens="output"),
+    *columns_as(amounts.number, cache_write_tokens="cache write", cache_read_tokens="cache read"),
+    *columns_as(amounts.number, sessions="sessions", prompts="prompts", requests="responses"),
+    *columns_as(amounts.number, tool_calls="tool calls", tool_errors="errors"),
 )
 _COST = Chart(
     "stacks", "cost", "Cost over time",
@@ -170,7 +168,7 @@ def sums_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Repo
         [
             Section("total", [_row("total", "total", total) | more]),
             by_model(_COST, lambda tally: tally.cost_nano, money),
-            by_model(_TOKENS, lambda tally: tally.tokens, number),
+            by_model(_TOKENS, lambda tally: tally.tokens, amounts.number),
             _failures(axis.step, columns, total),
             _groups("model", models, total, colours),
             _groups("project", projects, total, {}),
@@ -246,14 +244,14 @@ def _failures(step: str, columns: Mapping[str, Groups], total: Tally) -> Section
         return {"calls": tally.tool_calls, "failed": tally.tool_errors}
 
     rows = [{step: name, **counts(_total(inner.values()))} for name, inner in columns.items()]
-    failed = Column("failed", "failed", number, colour="bad")
+    failed = Column("failed", "failed", amounts.number, colour="bad")
     chart = Chart(
         "columns",
         "failures",
         "Failed calls",
         f"Failed tool calls per {step}.",
         "No failed calls in this period.",
-        (Column(step, step), Column("calls", "calls", number), failed),
+        (Column(step, step), Column("calls", "calls", amounts.number), failed),
         ["failed"],
         counts(total),
     )
@@ -262,7 +260,7 @@ def _failures(step: str, columns: Mapping[str, Groups], total: Tally) -> Section
 
 def _groups(kind: str, groups: Groups, total: Tally, colours: Mapping[str, str]) -> Section:
     paid = any(tally.cost_nano for tally in groups.values())
-    columns = _COLUMNS if paid else (Column("tokens", "tokens", number), *_COLUMNS)
+    columns = _COLUMNS if paid else (Column("tokens", "tokens", amounts.number), *_COLUMNS)
     chart = Chart(
         "bars",
         f"{kind}s",
@@ -346,7 +344,7 @@ def _line_row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
         "reasoning_tokens": tally.reasoning_tokens,
         "cost_nano_usd": tally.cost_nano if response and not tally.unpriced else None,
         "_link": links.event(line.session, line.event),
-        "_when": clock(line.ts, zone, "%Y-%m-%d %H:%M:%S"),
+        "_when": amounts.clock_in(zone, line.ts, "%Y-%m-%d %H:%M:%S"),
         "_what": f"{line.kind} {name}{failed}" if name else line.kind,
     }
 

@@ -7,18 +7,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import (
-    Chart,
-    Column,
-    Report,
-    Section,
-    ViewOptions,
-    columns_as,
-    decimal,
-    duration,
-    number,
-    percent,
-)
+from sess_cli.render.stats.report import Chart, Column, Report, Section, ViewOptions, columns_as
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import tools
 from sess_schema.queries.views.tools import Speed, Use
@@ -34,10 +23,10 @@ def tool_name(tool: str) -> str:
 
 _TOOL = Column("tool", "tool", tool_name)
 _COLUMNS = (
-    *columns_as(number, calls="calls", errors="errors"),
-    Column("error_rate", "rate", percent, colour="bad"),
-    *columns_as(number, denied="denied", orphans="no result"),
-    *columns_as(duration, p50_ms="p50", p95_ms="p95", max_ms="max"),
+    *columns_as(amounts.number, calls="calls", errors="errors"),
+    Column("error_rate", "rate", amounts.percent, colour="bad"),
+    *columns_as(amounts.number, denied="denied", orphans="no result"),
+    *columns_as(amounts.duration, p50_ms="p50", p95_ms="p95", max_ms="max"),
 )
 _EXACT = columns_as(
     lambda span: f"{span:,} ms",
@@ -60,7 +49,7 @@ def tools_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
         whole.add_counts(use)
     counts = f"{amounts.plural(whole.calls, 'call')}, {amounts.plural(whole.errors, 'error')}"
     if whole.error_rate is not None:
-        counts += f", {percent(whole.error_rate)} of {whole.answered:,} that ran"
+        counts += f", {amounts.percent(whole.error_rate)} of {whole.answered:,} that ran"
     sections = [
         Section("tool", rows, (_TOOL, *_COLUMNS), most=30, charts=_tool_charts(whole)),
         Section("server", servers, (Column("server", "MCP server"), *_COLUMNS), most=15),
@@ -90,7 +79,7 @@ def _tool_charts(whole: Use) -> list[Chart]:
             "From call to result, including time spent waiting for permission. Each row has its"
             " own scale; the line is the median, the dashed line the 95th percentile.",
             "No timed calls in this period.",
-            (_TOOL, Column("_timed", "calls", number), *_EXACT),
+            (_TOOL, Column("_timed", "calls", amounts.number), *_EXACT),
             ["_times"],
         ),
     ]
@@ -125,18 +114,18 @@ def latency_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     rows = _timed_tools(db, asked)
     speeds = tools.read_speeds(db, asked)
     heads = {f"p{rank}_ms": f"p{rank}" for rank in _PERCENTILES} | {"max_ms": "max"}
-    spans = columns_as(duration, **heads, sum_ms="sum")
+    spans = columns_as(amounts.duration, **heads, sum_ms="sum")
     del heads["p99_ms"]
     model_columns = (
         Column("model", "first response of"),
-        Column("responses", "n", number),
-        *columns_as(duration, **heads),
-        Column("tokens_per_second", "tokens/s", decimal),
+        Column("responses", "n", amounts.number),
+        *columns_as(amounts.duration, **heads),
+        Column("tokens_per_second", "tokens/s", amounts.decimal),
     )
     models = [{"model": name, **_speed_facts(speed)} for name, speed in speeds.items()]
     sections = [
         Section("model", models, model_columns),
-        Section("tool", rows, (_TOOL, Column("calls", "n", number), *spans), most=30),
+        Section("tool", rows, (_TOOL, Column("calls", "n", amounts.number), *spans), most=30),
     ]
     return Report("latency", sections, notes=[WAITING])
 

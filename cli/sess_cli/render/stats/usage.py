@@ -9,17 +9,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import (
-    Column,
-    Links,
-    Report,
-    Section,
-    ViewOptions,
-    clock,
-    columns_as,
-    number,
-    percent,
-)
+from sess_cli.render.stats.report import Column, Links, Report, Section, ViewOptions, columns_as
 from sess_cli.render.tallies import money, short, tokens
 from sess_common import times
 from sess_common.errors import Exit
@@ -35,7 +25,7 @@ def cache_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     total = caching.total
     facts = []
     if total.hit_ratio is not None:
-        share = f"{percent(total.hit_ratio)} of {short(total.prompt_tokens)} input tokens"
+        share = f"{amounts.percent(total.hit_ratio)} of {short(total.prompt_tokens)} input tokens"
         saved = money(total.saved_nano)
         if total.unpriced:
             saved += f", and {amounts.plural(total.unpriced, 'response')} of unknown price"
@@ -49,12 +39,12 @@ def cache_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     rows = [{"model": name, **_cache_facts(cached)} for name, cached in caching.models.items()]
     columns = (
         Column("model", "model"),
-        Column("hit_ratio", "hits", percent),
+        Column("hit_ratio", "hits", amounts.percent),
         *columns_as(
             short, cache_read_tokens="read", cache_write_tokens="write", input_tokens="fresh"
         ),
         Column("_saved", "saved"),
-        Column("expired_rewrites", "expired", number),
+        Column("expired_rewrites", "expired", amounts.number),
     )
     whole = [{"total": "total", **_cache_facts(total)}] if rows else []
     sections = [Section("model", rows, columns), Section("total", whole)]
@@ -112,7 +102,7 @@ def context_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
         Column("title", "session", one_line),
         Column("_link", "id", left=True),
         *columns_as(short, peak_tokens="peak", p90_tokens="p90"),
-        Column("window_share", "of window", percent),
+        Column("window_share", "of window", amounts.percent),
         Column("compactions", "compacted", lambda count: str(count) if count else ""),
     )
     rows = [_context_row(filled, links) for filled in contexts]
@@ -150,14 +140,14 @@ def windows_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     ]
     columns = (
         Column("_when", "estimated window"),
-        Column("requests", "responses", number),
+        Column("requests", "responses", amounts.number),
         Column("tokens", "tokens", short),
         Column("cost_nano_usd", "cost", money),
         Column("active", "", lambda active: "active" if active else "", left=True),
     )
     facts = _window_facts(all_windows, options.now)
     if reset:
-        facts.append(("reset", f"{clock(reset, asked.zone)}, as reported"))
+        facts.append(("reset", f"{amounts.clock_in(asked.zone, reset)}, as reported"))
     if spent:
         facts += _budget_facts(spent)
     return Report(
@@ -230,6 +220,8 @@ def _window_row(window: Window, now: int, zone: tzinfo | None) -> dict[str, Any]
     active = window.active(now)
     at_end = window.projected(window.tokens, now) if active else None
     cost_at_end = window.projected(window.cost_nano, now) if active else None
+    start = amounts.clock_in(zone, window.start)
+    end = amounts.clock_in(zone, window.end, "%H:%M")
     return {
         "start": times.iso(window.start),
         "end": times.iso(window.end),
@@ -249,5 +241,5 @@ def _window_row(window: Window, now: int, zone: tzinfo | None) -> dict[str, Any]
         "tokens_per_minute": window.per_minute(window.tokens) if active else None,
         "projected_tokens": None if at_end is None else round(at_end),
         "projected_cost_usd": None if cost_at_end is None else cost_at_end / 1e9,
-        "_when": f"{clock(window.start, zone)} - {clock(window.end, zone, '%H:%M')}",
+        "_when": f"{start} - {end}",
     }
