@@ -1,5 +1,10 @@
-"""Finds secrets in text: by shape, by name, by context and by the user's rules."""
+"""Finds secrets in text: by shape, by name, by context and by the user's rules.
 
-from sess_redaction.redactor import HOME, Redactor, Rule
+Three functions say what is one; `Redactor` masks what they find.
+"""
 
-__all__ = ["HOME", "Redactor", "Rule"]
+from sess_redaction.engine import find
+from sess_redaction.names import means_secret
+from sess_redaction.redactor import HOME, Redactor, Rule, is_secret_member
+
+__all__ = ["HOME", "Redactor", "Rule", "find", "is_secret_member", "means_secret"]

@@ -1,4 +1,4 @@
-"""Values after a name that means a secret: `DB_PASSWORD=...`, `"apiKey": "..."`, `<token>...`."""
+"""Values after a name that means a secret: `DB_PASSWORD=...`, `<token>...`, "the password is ..."."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from sess_redaction import literals, names, tables, values
-from sess_redaction.extents import Extents, Span
+from sess_redaction.extents import Extents, Secrets, Span
+from sess_redaction.names import reads_as_words
 
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
@@ -16,8 +17,6 @@ SCREEN = (
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
-_IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
-_LONGEST_NAME = 60
 _LONG = 14  # characters
 _CLOSERS = r"[\\\"'`\])*}]{0,6}"
 _ASSIGNED = re.compile(
@@ -75,9 +74,11 @@ _STRING_ENDS = re.compile(r"\\{0,3}[\"'`]")
 _ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
 
 
-def find(text: str, word: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:
+def find(text: str, word: re.Match[str], extents: Extents) -> Secrets:
     """The secrets of the name with this last word."""
-    start = _beginning(text, word.start())
+    start = names.beginning(text, word.start())
+    if text[start - 2 : start] == "\x1b[":
+        start = min(word.start(), text.find("m", start) + 1)  # of a colour
     name = text[start : word.end()].lstrip("-.")
     if not names.is_no_word(name):
         return
@@ -88,18 +89,6 @@ def find(text: str, word: re.Match[str], extents: Extents) -> Iterator[tuple[int
         yield begin, end, names.kind_of(name)
     if not weak and _CELL_END.match(text, word.end()) is not None:
         yield from tables.column(text, start, name)
-
-
-def _beginning(text: str, at: int) -> int:
-    """Where the name begins whose last word is at `at`."""
-    start, least = at, max(at - _LONGEST_NAME, 0)
-    while start > least and (text[start - 1] in _IN_NAME):
-        start -= 1
-    if text[start - 1 : start] == "\\" and text[start] in "nrt":
-        return start + 1  # of an escaped line break
-    if text[start - 1 : start] == "[" and text[start - 2 : start - 1] == "\x1b":
-        return min(at, text.find("m", start) + 1)  # of a colour
-    return start
 
 
 def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
@@ -114,49 +103,49 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
             yield from spans
             return
     for pattern in (_SIBLING, _PLIST, _DECLARED, _PASSED):
-        found = pattern.match(text, end)
-        if found is not None and _applies(pattern, text, start, found):
+        match = pattern.match(text, end)
+        if match is not None and _applies(pattern, text, start, match):
             if pattern is _PLIST:
-                end = text.find("<", found.end())
+                end = text.find("<", match.end())
                 judge = (
                     values.quoted
-                    if text.startswith(_CERTAIN_TAGS, found.start())
+                    if text.startswith(_CERTAIN_TAGS, match.start())
                     else values.is_said
                 )
-                said = text[found.end() : end].rstrip()
+                said = text[match.end() : end].rstrip()
                 if judge(name, said):
-                    yield found.end(), found.end() + len(said)
+                    yield match.end(), match.end() + len(said)
                 return
-            called = pattern is _PASSED and found[0].lstrip("\\\"')] \t")[:1] in ("(", "{", ".")
-            later = pattern is _PASSED and _is_later(text, start, found)
+            called = pattern is _PASSED and match[0].lstrip("\\\"')] \t")[:1] in ("(", "{", ".")
+            later = pattern is _PASSED and _is_later(text, start, match)
             yield from literals.literal_at(
-                text, found.end(), name, extents, phrase=not called, sure=later
+                text, match.end(), name, extents, phrase=not called, sure=later
             )
             return
     fenced = fenced_sentences(text, end, name, extents)
     if fenced is not None:
         yield fenced
         return
-    found = _ASSIGNED.match(text, end)
-    if found is not None:
-        yield from _assigned(text, start, found, name, extents)
+    match = _ASSIGNED.match(text, end)
+    if match is not None:
+        yield from _assigned(text, start, match, name, extents)
         return
-    found = _TAG.match(text, end)
-    if found is not None and _is_in_tag(text, start):
-        said = text[found.end() : _end_of_element(text, found, extents)]
+    match = _TAG.match(text, end)
+    if match is not None and _is_in_tag(text, start):
+        said = text[match.end() : _end_of_element(text, match, extents)]
         if values.loud(name, said.strip()):
-            yield found.end(), found.end() + len(said.rstrip())
+            yield match.end(), match.end() + len(said.rstrip())
         return
     yield from find_in_sentence(text, start, end, name, extents)
 
 
 def _assigned(
-    text: str, start: int, found: re.Match[str], name: str, extents: Extents
+    text: str, start: int, match: re.Match[str], name: str, extents: Extents
 ) -> Iterator[Span]:
-    at = found.end()
+    at = match.end()
     if text[start - 2 : start] == "${" and text[at : at + 1] == "?":
         return  # what a shell says if it is not set
-    credentials = credentials_sentences(text, found.start(1), start, name, extents)
+    credentials = credentials_sentences(text, match.start(1), start, name, extents)
     if credentials is not None:
         yield credentials
         return
@@ -177,8 +166,8 @@ def _assigned(
     stops = ";" if sign == ";" or text[start - 2 : start] == "; " else ""
     if parameter:
         stops = "&#" if _is_in_query(text, start) else "&"
-    glued = found.end() == found.end(1)
-    direct = found[1] == "=" and glued
+    glued = match.end() == match.end(1)
+    direct = match[1] == "=" and glued
     environment = direct and _ENVIRONMENT.match(name) is not None
     value = extents.value(at, name=start, stops=stops, shell=environment, plain=parameter)
     if value.quoted and text[start - 5 : start].lower() == "$env:":
@@ -200,7 +189,7 @@ def _assigned(
         return
     yield from literals.further_literals(text, at, name, extents)
     in_string = direct and extents.opens_quote(start)
-    if found[1] in ("=", ":", "=>", "==") and (
+    if match[1] in ("=", ":", "=>", "==") and (
         leads or sign in ("|", "/") or extents.opens_quote(start)
     ):
         stop = extents.rest(value.begin, start)
@@ -220,7 +209,7 @@ def _assigned(
             yield value.begin, end
             return
     option = text[start : start + 2] == "--"
-    header = found[1] == ":" and name[:2].lower() == "x-"
+    header = match[1] == ":" and name[:2].lower() == "x-"
     if header and (leads or extents.opens_quote(start)):
         end = extents.rest(value.begin, start)
         if values.loud(name, text[value.begin : end]):
@@ -234,14 +223,14 @@ def _assigned(
         if values.loud(name, said):
             yield value.begin, value.end
         return
-    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: literals.LONGEST_LINE])):
+    if match[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: literals.LONGEST_LINE])):
         return  # two variables are compared
     last = (
-        found[1] in ("=", ":", ":=", "?=", "=>", "→", "->")
+        match[1] in ("=", ":", ":=", "?=", "=>", "→", "->")
         and _ALONE.match(text, value.end) is not None
     )
-    literal = found[1] in ("=", ":", "→", "->", "=>") and (
-        glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None
+    literal = match[1] in ("=", ":", "→", "->", "=>") and (
+        glued or (last and match[1] != "=") or _STRING_ENDS.match(text, value.end) is not None
     )
     if values.bare(name, said, alone=leads and last, literal=literal):
         yield value.begin, value.end
@@ -252,7 +241,7 @@ def _is_unreadable(name: str, said: str) -> bool:
     return (
         " " in said
         and len(said) < literals.LONGEST_LINE
-        and not values.reads_as_words(said)
+        and not reads_as_words(said)
         and values.loud(name, said)
     )
 
@@ -263,27 +252,27 @@ def _is_in_query(text: str, at: int) -> bool:
     return text.rfind("?", least, at) > max(text.rfind(c, least, at) for c in " '\"\n")
 
 
-def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[str]) -> bool:
+def _applies(pattern: re.Pattern[str], text: str, start: int, match: re.Match[str]) -> bool:
     if pattern is _SIBLING:
         return _IS_VALUE.search(text, max(start - 20, 0), start) is not None
-    return pattern is not _PASSED or _is_passed(text, start, found)
+    return pattern is not _PASSED or _is_passed(text, start, match)
 
 
-def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
-    return found[0][0] != "," or _TUPLE.search(text, max(start - 3, 0), start) is not None
+def _is_passed(text: str, start: int, match: re.Match[str]) -> bool:
+    return match[0][0] != "," or _TUPLE.search(text, max(start - 3, 0), start) is not None
 
 
-def _is_later(text: str, start: int, found: re.Match[str]) -> bool:
+def _is_later(text: str, start: int, match: re.Match[str]) -> bool:
     """Not as in `define('DB_PASSWORD', '...')`, `["--password", "..."]`: in `('a', 'password', 'b')` it may be just a word."""
-    if "," not in found[0] or text.startswith("--", start):
+    if "," not in match[0] or text.startswith("--", start):
         return False
     return _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is None
 
 
-def _end_of_element(text: str, found: re.Match[str], extents: Extents) -> int:
+def _end_of_element(text: str, match: re.Match[str], extents: Extents) -> int:
     """Where the tag is closed; if it is not, the end of the word."""
-    begin = found.end()
-    if found[0].endswith("["):
+    begin = match.end()
+    if match[0].endswith("["):
         end = text.find("]]>", begin, begin + _LONGEST_ELEMENT)
     else:
         end = text.find("<", begin, begin + _LONGEST_ELEMENT)
@@ -303,12 +292,12 @@ def _is_in_tag(text: str, start: int) -> bool:
     )
 
 
-def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:
+def option(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """`--token abc`; but `--password options` is prose."""
-    name = found[1].lstrip("-")
+    name = match[1].lstrip("-")
     if not names.means_secret(name):
         return
-    value = extents.value(found.start(2), name=found.start())
+    value = extents.value(match.start(2), name=match.start())
     said = text[value.begin : value.end]
     if not value.quoted and _PROSE.match(said):
         return
@@ -348,10 +337,10 @@ _ENDS_LINE = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 
 def fenced_sentences(text: str, end: int, name: str, extents: Extents) -> Span | None:
     """The only word of a block of code, or a line in ticks, below the name that ends at `end`."""
-    found = _FENCED.match(text, end)
-    if found is None:
+    match = _FENCED.match(text, end)
+    if match is None:
         return None
-    value = extents.value(found.end(), name=found.end(), plain="```" in found[0])
+    value = extents.value(match.end(), name=match.end(), plain="```" in match[0])
     said = text[value.begin : value.end]
     return (value.begin, value.end) if values.loud(name, said) else None
 
@@ -360,53 +349,53 @@ def find_in_sentence(
     text: str, start: int, end: int, name: str, extents: Extents
 ) -> Iterator[Span]:
     """The name is at `start`, and ends at `end`."""
-    found = _FOR.match(text, end)
-    if found is not None:
-        value = extents.value(found.end(), name=start)
+    match = _FOR.match(text, end)
+    if match is not None:
+        value = extents.value(match.end(), name=start)
         said = text[value.begin : value.end].rstrip(".,;:!?)")
         variable = said.isalpha() and said.isupper()
         if not variable and not _IS_VERB.match(name) and values.is_said(name, said):
             yield value.begin, value.end
         return
-    found = _SAID.match(text, end)
-    if found is not None:
-        yield from _said_of(text, start, found, name, extents)
+    match = _SAID.match(text, end)
+    if match is not None:
+        yield from _said_of(text, start, match, name, extents)
         return
-    found = _COLUMN.match(text, end)
+    match = _COLUMN.match(text, end)
     if (
-        found is not None
+        match is not None
         and _VARIABLE.match(name)
         and _INDENT.search(text, max(start - 10, 0), start)
     ):
-        value = extents.value(found.end(), name=start)
+        value = extents.value(match.end(), name=start)
         end = value.end if value.quoted else extents.rest(value.begin, start)
         if values.loud(name, text[value.begin : end]):
             yield value.begin, end
         return
-    found = _ASIDE.match(text, end)
-    if found is not None and _INDENT.search(text, max(start - 10, 0), start):
-        value = extents.value(found.end(), name=start)
+    match = _ASIDE.match(text, end)
+    if match is not None and _INDENT.search(text, max(start - 10, 0), start):
+        value = extents.value(match.end(), name=start)
         last = _ENDS_LINE.match(text, value.end) is not None
         if last and values.is_said(name, text[value.begin : value.end]):
             yield value.begin, value.end
         return
-    found = _WORD.match(text, end)
-    if found is not None and not _IS_VERB.match(name) and values.is_random(found[1]):
-        value = extents.value(found.start(1), name=start)
+    match = _WORD.match(text, end)
+    if match is not None and not _IS_VERB.match(name) and values.is_random(match[1]):
+        value = extents.value(match.start(1), name=start)
         yield value.begin, value.end
 
 
 def _said_of(
-    text: str, start: int, found: re.Match[str], name: str, extents: Extents
+    text: str, start: int, match: re.Match[str], name: str, extents: Extents
 ) -> Iterator[Span]:
-    in_table = _BAR.search(found[0]) is not None
+    in_table = _BAR.search(match[0]) is not None
     if _IS_VERB.match(name) and not in_table:
         return
-    value = extents.value(found.end(), name=start)
+    value = extents.value(match.end(), name=start)
     if value.quoted:
-        whole = literals.beyond_quotes(text, value, found.end(), start, extents)
+        whole = literals.beyond_quotes(text, value, match.end(), start, extents)
         if whole is not None:
-            yield found.end(), whole
+            yield match.end(), whole
         elif values.is_said(name, text[value.begin : value.end]):
             yield value.begin, value.end
         yield from literals.changed_literal(text, value.end, name, extents)
@@ -432,7 +421,7 @@ def credentials_sentences(
     if user is None:
         return None
     said = user[1]
-    if " " not in user[0].rstrip()[-3:] and not values.reads_as_words(said):
+    if " " not in user[0].rstrip()[-3:] and not reads_as_words(said):
         return None  # a slash in the value
     value = extents.value(user.end(), name=start)
     said = text[value.begin : value.end]

@@ -15,14 +15,10 @@ from itertools import accumulate
 from typing import Any
 
 from sess_redaction import assignments, contexts, net, values
-from sess_redaction.extents import MASK, Extents
+from sess_redaction.extents import MASK, Extents, Secret, ends_sequence
 from sess_redaction.shapes import SHAPES, Shape
 
 EDITION = 7  # increased when the rules find more, so that sites are drawn again
-Found = tuple[int, int, str]  # begin, end, kind
-Layer = tuple[
-    list[int], list[int]
-]  # places in a text that was read through, and in the one as it was
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
 # for that end again after each match would take quadratic time.
@@ -56,7 +52,6 @@ _ENTITY = re.compile(r"(&(?:lt|gt|amp|quot|apos|#39|#x27|#34|#x22);)")
 _ENTITIES = {
     "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'",
 }  # fmt: skip
-_ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
 _BACK = 60
 _DEEP = 4_096  # characters
@@ -68,10 +63,10 @@ _IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{60}\Z")
 _IN_WORD = re.compile(r"[\w-]", re.ASCII)
 
 
-def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Found]:
+def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Secret]:
     """The secrets in order; none overlaps another. `own` are the user's rules."""
     encoded = text.encode("utf-8", "surrogatepass")
-    found: list[Found] = []
+    found: list[Secret] = []
     places: list[int] = []
     place = _screen()(encoded, 0)
     if place >= 0:
@@ -91,7 +86,7 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
 
 def _in_lines(
     text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
-) -> Iterator[Found]:
+) -> Iterator[Secret]:
     """What the built-in rules find, also where each line has something before it."""
     yield from _in(text, places, encoded, place)
     for begin, end in _with_margins(text, places):
@@ -127,7 +122,7 @@ def _with_margins(text: str, places: list[int]) -> list[tuple[int, int]]:
 
 def _in(
     text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
-) -> Iterator[Found]:
+) -> Iterator[Secret]:
     """`place` is where the first rule may apply, if that is known; `places` is told of each."""
     first = _screen()
     encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
@@ -156,7 +151,7 @@ def _length(encoded: bytes) -> int:
     return len(encoded.decode("utf-8", "surrogatepass"))
 
 
-def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
+def _at(text: str, at: int, extents: Extents) -> Iterator[Secret]:
     word = assignments.NAME.match(text, at)
     if word is not None:
         yield from assignments.find(text, word, extents)
@@ -171,7 +166,7 @@ def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
             yield from context.judge(text, match, extents)
 
 
-def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[Found]:
+def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[Secret]:
     for kind, pattern in own:
         for match in pattern.finditer(text):
             begin, end = match.span(1 if pattern.groups and match[1] is not None else 0)
@@ -179,7 +174,7 @@ def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator
                 yield begin, end, kind
 
 
-def _shaped(text: str, at: int) -> Iterator[Found]:
+def _shaped(text: str, at: int) -> Iterator[Secret]:
     begins = _begins_word(text, at)
     match = _shapes().match(text, at) if begins else None
     if match is not None:
@@ -195,7 +190,7 @@ def _shaped(text: str, at: int) -> Iterator[Found]:
             yield from _whole(text, match, shape)
 
 
-def _whole(text: str, match: re.Match[str], shape: Shape) -> Iterator[Found]:
+def _whole(text: str, match: re.Match[str], shape: Shape) -> Iterator[Secret]:
     begin, end = match.span()
     more = _MORE.match(text, end)
     end = more.end() if more is not None and text[end - 1] != "." else end
@@ -205,7 +200,7 @@ def _whole(text: str, match: re.Match[str], shape: Shape) -> Iterator[Found]:
     yield begin, end, shape.kind
 
 
-def _broken(text: str, at: int, *, whole: bool) -> Iterator[Found]:
+def _broken(text: str, at: int, *, whole: bool) -> Iterator[Secret]:
     """A shape that goes on in the next line."""
     line = _BROKEN.match(text, at)
     if line is None or at - text.rfind("\n", 0, at) + len(line[1]) < _NARROW:
@@ -224,12 +219,12 @@ def _begins_word(text: str, at: int) -> bool:
         return False  # of an image
     if not at or not (text[at - 1].isascii() and text[at - 1].isalnum()):
         return True
-    return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None
+    return ends_sequence(text, at)
 
 
 def _through(
     text: str, ignored: re.Pattern[str], own: Iterable[tuple[str, re.Pattern[str]]]
-) -> Iterator[Found]:
+) -> Iterator[Secret]:
     """What is found when some characters are taken out, where it is in the whole text."""
     pieces, kept = [], 0
     starts, origins = [0], [0]
@@ -248,7 +243,7 @@ def _through(
         yield _origin(begin, starts, origins), _origin(end - 1, starts, origins) + 1, kind
 
 
-def _unescaped(text: str) -> Iterator[Found]:
+def _unescaped(text: str) -> Iterator[Secret]:
     """What is found when JSON in it is read as the text that it stands for, and JSON in that again."""
     layers: list[tuple[list[str], list[str]]] = []
     while len(layers) < _MOST_LAYERS and _ESCAPES.search(text) is not None:
@@ -268,7 +263,7 @@ def _unescaped(text: str) -> Iterator[Found]:
                 yield *span, kind
 
 
-def _without_entities(text: str) -> Iterator[Found]:
+def _without_entities(text: str) -> Iterator[Secret]:
     """What is found in the text that HTML or XML stands for."""
     pieces = _ENTITY.split(text)
     read = _read(pieces, _ENTITIES)
@@ -313,29 +308,29 @@ def _origin(at: int, starts: list[int], origins: list[int]) -> int:
     return origins[piece] + at - starts[piece]
 
 
-def _with_masks(found: Found, starts: list[int], ends: list[int]) -> Found:
+def _with_masks(secret: Secret, starts: list[int], ends: list[int]) -> Secret:
     """Extended so that no part of a mask of an earlier pass is left."""
-    begin, end, kind = found
+    begin, end, kind = secret
     first, last = bisect_right(ends, begin), bisect_left(starts, end)
     if first >= last:
-        return found
+        return secret
     return min(begin, starts[first]), max(end, ends[last - 1]), kind
 
 
-def _joined(text: str, found: list[Found]) -> list[Found]:
+def _joined(text: str, found: list[Secret]) -> list[Secret]:
     if "[redacted: " in text:
         masks = [mask.span() for mask in MASK.finditer(text)]
-        starts, ends = [one for one, _ in masks], [one for _, one in masks]
-        found = [_with_masks(one, starts, ends) for one in found]
-    found.sort(key=lambda one: (one[0], -one[1]))
-    whole: list[Found] = []
+        starts, ends = [begin for begin, _ in masks], [end for _, end in masks]
+        found = [_with_masks(secret, starts, ends) for secret in found]
+    found.sort(key=lambda secret: (secret[0], -secret[1]))
+    whole: list[Secret] = []
     for begin, end, kind in found:
         if whole and begin < whole[-1][1]:
             first = whole[-1]
             whole[-1] = (first[0], max(first[1], end), first[2])
         else:
             whole.append((begin, end, kind))
-    return [one for one in whole if not values.is_masked(text[one[0] : one[1]])]
+    return [secret for secret in whole if not values.is_masked(text[slice(*secret[:2])])]
 
 
 # -- the screen

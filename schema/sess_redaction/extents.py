@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from sess_redaction.values import reads_as_words
+from sess_redaction.names import reads_as_words
 
 Span = tuple[int, int]
+Secret = tuple[int, int, str]  # begin, end, kind
+Secrets = Iterator[Secret]
 
 MASK = re.compile(r"\[redacted: [A-Za-z ]{1,30}\]")
 
@@ -41,8 +44,7 @@ _HEREDOC = re.compile(
 _BLOCK = re.compile(r"[|>][-+]?\d?[ \t]*(?:#[^\n]*)?\r?\n")
 # Before a line in the output of `cat -n`, `grep -n` and `diff`.
 _MARGIN = re.compile(r"(?:[ \t]{0,8}\d{1,6}(?:→|\t|:|[ ]?\|[ ]?)|[+-](?![+-]{2}))?")
-
-
+_SEQUENCE_END = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _NEAR = 2_048  # characters in which a sign that ends a value is looked for
 _MOST_QUOTES = 40  # of a value
 
@@ -284,6 +286,11 @@ class Extents:
         end = found.start() if found else len(self.text)
         self._runs[kind] = (at, end)
         return end
+
+
+def ends_sequence(text: str, at: int) -> bool:
+    """After a colour or an escaped line break, whose last letter does not belong to what follows."""
+    return _SEQUENCE_END.search(text, max(at - 24, 0), at) is not None
 
 
 def _indent(text: str, at: int) -> int:

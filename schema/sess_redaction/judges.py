@@ -1,18 +1,18 @@
 """How far a secret reaches that is known by where it stands, and whether it is one.
 
-Each judge is given the text and what its context found; group 1 is the beginning of the secret.
+Each judge is given the text and what its context match; group 1 is the beginning of the secret.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from sess_redaction import names, values
-from sess_redaction.extents import Extents
+from sess_redaction.extents import Extents, Secrets
+from sess_redaction.names import reads_as_words
 
-Found = Iterator[tuple[int, int, str]]
-Judge = Callable[[str, re.Match[str], Extents], Found]
+Judge = Callable[[str, re.Match[str], Extents], Secrets]
 
 _LONG = 16
 _LONG_PARAMETER = 24
@@ -44,39 +44,39 @@ _SCHEMES = re.compile(r"[\w+.-]{2,20}://")
 _AUTHORITY_END = re.compile(r"[/?#]")
 
 
-def pem(text: str, found: re.Match[str], _extents: Extents) -> Found:
+def pem(text: str, match: re.Match[str], _extents: Extents) -> Secrets:
     """The whole block, or what is left of a truncated one."""
-    begin = found.end()
+    begin = match.end()
     limit = begin + _LONGEST_KEY
     marker = text.find("-----END ", begin, limit)
     end = _PEM_END.match(text, marker) if marker >= 0 else None
     if end is not None:
         if _BASE64_LINE.search(text, begin, end.start()) is not None:
-            yield found.start(), end.end(), "private key"
+            yield match.start(), end.end(), "private key"
         return
     cut = _PEM_CUT.match(text, begin, limit)
     if cut is not None and _BASE64_LINE.search(text, begin, cut.end()) is not None:
-        yield found.start(), cut.end(), "private key"
+        yield match.start(), cut.end(), "private key"
 
 
 def matched(kind: str) -> Judge:
-    def judge(_text: str, found: re.Match[str], _extents: Extents) -> Found:
-        yield (*found.span(1), kind)
+    def judge(_text: str, match: re.Match[str], _extents: Extents) -> Secrets:
+        yield (*match.span(1), kind)
 
     return judge
 
 
-def parameter(_text: str, found: re.Match[str], _extents: Extents) -> Found:
+def parameter(_text: str, match: re.Match[str], _extents: Extents) -> Secrets:
     """Of an address, with a name that may mean something else: `?key=...`."""
-    if len(found[1]) >= _LONG_PARAMETER or values.is_random(found[1], _LONG):
-        yield (*found.span(1), "token")
+    if len(match[1]) >= _LONG_PARAMETER or values.is_random(match[1], _LONG):
+        yield (*match.span(1), "token")
 
 
 def value(name: str, *, digit: bool = False) -> Judge:
     """A value that is no placeholder, to its end."""
 
-    def judge(text: str, found: re.Match[str], extents: Extents) -> Found:
-        value = extents.value(found.start(1), name=found.start())
+    def judge(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+        value = extents.value(match.start(1), name=match.start())
         said = text[value.begin : value.end]
         if values.is_placeholder(said) or (digit and not any(c.isdigit() for c in said)):
             return
@@ -86,101 +86,99 @@ def value(name: str, *, digit: bool = False) -> Judge:
     return judge
 
 
-def line(text: str, found: re.Match[str], extents: Extents) -> Found:
+def line(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """All of it, whatever its characters."""
-    begin = found.start(1)
+    begin = match.start(1)
     said = text[begin : extents.line_end(begin)].rstrip()
     if values.loud(names.PASSWORD, said):
         yield begin, begin + len(said), names.PASSWORD
 
 
-def rest_of_instruction(text: str, found: re.Match[str], extents: Extents) -> Found:
+def rest_of_instruction(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """`ENV NAME value with blanks`; of other commands, the next word."""
-    begin, end = found.start(1), extents.line_end(found.start(1))
+    begin, end = match.start(1), extents.line_end(match.start(1))
     said = text[begin:end].strip()
-    if found[0].startswith("ENV") and _ONE_WORD.match(said) is None:
+    if match[0].startswith("ENV") and _ONE_WORD.match(said) is None:
         if values.loud(names.PASSWORD, said):
             yield begin, begin + len(said), names.PASSWORD
         return
-    yield from value(names.PASSWORD)(text, found, extents)
+    yield from value(names.PASSWORD)(text, match, extents)
 
 
 def _is_bare_header(said: str) -> bool:
     return _CODE_BEGINS.match(said) is None and values.bare("token", said.rstrip("\\"), alone=True)
 
 
-def sent(text: str, found: re.Match[str], extents: Extents) -> Found:
-    for begin, end, kind in value(names.PASSWORD)(text, found, extents):
+def sent(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    for begin, end, kind in value(names.PASSWORD)(text, match, extents):
         if not values.is_placeholder(text[begin:end].removesuffix("\\r").removesuffix("\\n")):
             yield begin, end, kind
 
 
-def word(text: str, found: re.Match[str], extents: Extents) -> Found:
+def word(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """After a name in a sentence: whatever is no word."""
-    value = extents.value(found.start(1), name=found.start())
+    value = extents.value(match.start(1), name=match.start())
     said = text[value.begin : value.end].rstrip(".,;:!?)")
     if len(said) >= _SHORT and values.is_said("token", said.strip("*_")):
-        yield value.begin, value.end, names.kind_of(found[0])
+        yield value.begin, value.end, names.kind_of(match[0])
 
 
-def argument(text: str, found: re.Match[str], extents: Extents) -> Found:
+def argument(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """Of a call or a command that takes a secret: whatever is no word."""
-    value = extents.value(found.start(1), name=found.start())
+    value = extents.value(match.start(1), name=match.start())
     said = text[value.begin : value.end]
     numbered = value.quoted and len(said) >= _NUMBERED and said[-1].isdigit()
     if (values.loud if numbered else values.is_said)(names.PASSWORD, said):
         yield value.begin, value.end, names.PASSWORD
 
 
-def operand(text: str, found: re.Match[str], extents: Extents) -> Found:
+def operand(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """Of a command that takes a secret: any literal, and whatever is no word."""
-    value = extents.value(found.start(1), name=found.start())
+    value = extents.value(match.start(1), name=match.start())
     said = text[value.begin : value.end]
     if (values.loud if value.quoted else values.is_said)(names.PASSWORD, said):
         yield value.begin, value.end, names.PASSWORD
 
 
-def called_so(text: str, found: re.Match[str], _extents: Extents) -> Found:
+def called_so(text: str, match: re.Match[str], _extents: Extents) -> Secrets:
     """What the end of the sentence names: "use `...` as the password"."""
-    span = found.span(found.lastindex or 0)
+    span = match.span(match.lastindex or 0)
     if values.is_said(names.PASSWORD, text[slice(*span)]):
         yield *span, names.PASSWORD
 
 
-def before_host(text: str, found: re.Match[str], extents: Extents) -> Found:
+def before_host(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """`demo/...@//host`: up to the last `@`."""
-    begin = found.start(1)
+    begin = match.start(1)
     end = text.rfind("@", begin, extents.value(begin, name=begin, plain=True).end)
     if end > begin and values.loud(names.PASSWORD, text[begin:end]):
         yield begin, end, names.PASSWORD
 
 
-def header(text: str, found: re.Match[str], extents: Extents) -> Found:
-    kind = "token" if "basic" not in found[0].lower() else "password"
-    begin, schemed = found.start(2), found.start(2) > found.end(1)
-    if found[1]:
-        end = extents.value(found.start(1), name=found.start()).end
-    elif "digest" in found[0].lower() or _HEADER_LINE.search(
-        text, max(found.start() - 40, 0), found.start()
+def header(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    kind = "token" if "basic" not in match[0].lower() else "password"
+    begin, schemed = match.start(2), match.start(2) > match.end(1)
+    if match[1]:
+        end = extents.value(match.start(1), name=match.start()).end
+    elif "digest" in match[0].lower() or _HEADER_LINE.search(
+        text, max(match.start() - 40, 0), match.start()
     ):
-        end = extents.rest(begin, found.start())
+        end = extents.rest(begin, match.start())
     else:
-        end = extents.value(begin, name=found.start()).end
+        end = extents.value(begin, name=match.start()).end
     said = text[begin:end].strip()
     if values.is_placeholder(said) or values.is_placeholder(said.rstrip("\"'`,;)}")):
         return
     if schemed:
-        masked = len(said) >= _SHORT and (
-            not values.reads_as_words(said) or values.quoted("token", said)
-        )
+        masked = len(said) >= _SHORT and (not reads_as_words(said) or values.quoted("token", said))
     else:
-        masked = values.quoted("token", said) if found[1] else _is_bare_header(said)
+        masked = values.quoted("token", said) if match[1] else _is_bare_header(said)
     if masked:
         yield begin, begin + len(text[begin:end].rstrip()), kind
 
 
-def bearer(text: str, found: re.Match[str], extents: Extents) -> Found:
-    value = extents.value(found.start(1), name=found.start())
+def bearer(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    value = extents.value(match.start(1), name=match.start())
     said = text[value.begin : value.end]
     if values.is_placeholder(said) or not any(c.isdigit() for c in said):
         return
@@ -188,16 +186,16 @@ def bearer(text: str, found: re.Match[str], extents: Extents) -> Found:
         yield value.begin, value.end, "token"
 
 
-def address(text: str, found: re.Match[str], extents: Extents) -> Found:
+def address(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """Up to the last `@`: a password may contain that sign, slashes and colons, too."""
-    begin = found.end()
+    begin = match.end()
     stop = begin + _LONGEST_PASSWORD
     if text.find("@", begin, stop) < 0:
         return
-    if _QUOTED_SCHEME.search(text, max(found.start() - 24, 0), found.start()):
-        stop = min(stop, extents.rest(begin, found.start()))
+    if _QUOTED_SCHEME.search(text, max(match.start() - 24, 0), match.start()):
+        stop = min(stop, extents.rest(begin, match.start()))
     else:
-        stop = min(stop, extents.value(begin, name=found.start(), plain=True).end)
+        stop = min(stop, extents.value(begin, name=match.start(), plain=True).end)
     following = _SCHEMES.search(text, begin, stop)
     stop = following.start() if following else stop
     hosts = [sign.start() for sign in _HOST.finditer(text, begin, stop)]
@@ -206,9 +204,9 @@ def address(text: str, found: re.Match[str], extents: Extents) -> Found:
     # `https://h:80/a@b` has no password; in `postgres://u:p/w@h` it is not a port that follows.
     first = _AUTHORITY_END.search(text, begin, stop)
     if first is not None and first.start() < hosts[0]:
-        port, host = text[begin : first.start()], found[0][3:-1]
+        port, host = text[begin : first.start()], match[0][3:-1]
         web = (
-            text[max(found.start() - 5, 0) : found.start()]
+            text[max(match.start() - 5, 0) : match.start()]
             .lower()
             .endswith(("http", "https", "ws"))
         )
@@ -224,11 +222,11 @@ def address(text: str, found: re.Match[str], extents: Extents) -> Found:
         yield begin, end, "password"
 
 
-def cookies(text: str, found: re.Match[str], extents: Extents) -> Found:
+def cookies(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """The value of `Set-Cookie` without its attributes; all pairs of `Cookie`."""
-    begin = found.start(1)
-    one = "set-cookie" in text[max(found.start() - 4, 0) : begin].lower()
-    if one and ";" in found[0]:
+    begin = match.start(1)
+    one = "set-cookie" in text[max(match.start() - 4, 0) : begin].lower()
+    if one and ";" in match[0]:
         return  # an attribute
     end = extents.value(begin, name=begin, stops=";", plain=True).end
     said = _CLOSERS.sub("", text[begin:end])
@@ -237,32 +235,32 @@ def cookies(text: str, found: re.Match[str], extents: Extents) -> Found:
         yield begin, begin + len(_CLOSERS.sub("", text[begin:rest])), "cookie"
 
 
-def user_of_curl(text: str, found: re.Match[str], extents: Extents) -> Found:
-    line = text[max(found.start() - 400, 0) : found.start() + 2].rpartition("\n")[2]
+def user_of_curl(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    line = text[max(match.start() - 400, 0) : match.start() + 2].rpartition("\n")[2]
     if any(program in line for program in _TAKING_USERS):
-        quote = _QUOTED_USER.search(found[0])
+        quote = _QUOTED_USER.search(match[0])
         if quote is not None:
-            begin = found.start(1)
-            end = extents.value(found.start() + quote.start(), name=found.start()).end
+            begin = match.start(1)
+            end = extents.value(match.start() + quote.start(), name=match.start()).end
             if end > begin and not values.is_placeholder(text[begin:end]):
                 yield begin, end, "password"
             return
-        value = extents.value(found.start(1), name=found.start(1), plain=True)
+        value = extents.value(match.start(1), name=match.start(1), plain=True)
         said = text[value.begin : value.end]
         if not values.is_placeholder(said):
             yield value.begin, value.end, "password"
 
 
-def piped(text: str, found: re.Match[str], _extents: Extents) -> Found:
+def piped(text: str, match: re.Match[str], _extents: Extents) -> Secrets:
     """`echo hunter2 | docker login --password-stdin`."""
-    said = found[1].strip("\"'\\")
-    literal = "'" in found[1][:4] or "\\$" in found[1][:8]
+    said = match[1].strip("\"'\\")
+    literal = "'" in match[1][:4] or "\\$" in match[1][:8]
     if not values.is_placeholder(said) and (said[:1] != "$" or literal):
-        yield (*found.span(1), "password")
+        yield (*match.span(1), "password")
 
 
-def token_of_address(_text: str, found: re.Match[str], _extents: Extents) -> Found:
+def token_of_address(_text: str, match: re.Match[str], _extents: Extents) -> Secrets:
     """A long user that is no name."""
-    long = len(found[1]) >= _LONG_USER and any(c.isdigit() for c in found[1])
-    if long or (values.is_random(found[1]) and not values.is_chosen("token", found[1])):
-        yield (*found.span(1), "token")
+    long = len(match[1]) >= _LONG_USER and any(c.isdigit() for c in match[1])
+    if long or (values.is_random(match[1]) and not values.is_chosen("token", match[1])):
+        yield (*match.span(1), "token")

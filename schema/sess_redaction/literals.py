@@ -1,4 +1,4 @@
-"""Values of several characters' kinds: string literals, one or several, and words that no quotes hold together."""
+"""Where a value ends that quotes hold together, or several words without: literals, and what is around them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sess_redaction import values
 from sess_redaction.extents import Extent, Extents, Span
-from sess_redaction.names import is_word
+from sess_redaction.names import is_word, reads_as_words
 
 # Literals further on in the same statement: `getenv("A") || "..."`, `(\n    "...")`.
 _FURTHER = re.compile(
@@ -52,7 +52,7 @@ def literal_at(
     said = text[value.begin : value.end]
     if sure and (_HOST.match(said) or not _is_no_message(name, said.strip("\\\"'"))):
         return
-    message = not phrase and " " in said and values.reads_as_words(said)
+    message = not phrase and " " in said and reads_as_words(said)
     if values.quoted(name, said) and (not message or is_passphrase(said)):
         yield value.begin, value.end
 
@@ -73,11 +73,11 @@ def _literals_after(
 ) -> Iterator[Span]:
     at, end = span
     for _ in range(_MOST_FURTHER):
-        found = pattern.search(text, at, end)
-        if found is None:
+        match = pattern.search(text, at, end)
+        if match is None:
             return
-        prefix = PREFIX.match(text, found.end())
-        value = extents.value(prefix.end() if prefix else found.end(), name=found.end())
+        prefix = PREFIX.match(text, match.end())
+        value = extents.value(prefix.end() if prefix else match.end(), name=match.end())
         said = text[value.begin : value.end]
         if values.quoted(name, said) and (pattern is _FURTHER or _is_no_message(name, said)):
             yield value.begin, value.end
@@ -90,7 +90,7 @@ def _is_no_message(name: str, said: str) -> bool:
     if len(said) < _SHORTEST or _RANGE.search(said) is not None:
         return False
     mixed = sum(kind.search(said) is not None for kind in _MIXED)
-    readable = values.reads_as_words(said)
+    readable = reads_as_words(said)
     if (mixed > 1 and is_noise(said)) or (mixed == len(_MIXED) and not readable):
         return True
     return " " not in said and not readable and _OF_MESSAGES.search(said) is None
@@ -98,9 +98,9 @@ def _is_no_message(name: str, said: str) -> bool:
 
 def changed_literal(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
     """What the literal that ends here became: `"..." -> "..."`."""
-    found = _BECAME.match(text, at)
-    if found is not None:
-        yield from literal_at(text, found.end(), name, extents)
+    match = _BECAME.match(text, at)
+    if match is not None:
+        yield from literal_at(text, match.end(), name, extents)
 
 
 def listed_literals(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
@@ -165,7 +165,7 @@ def end_of_words(text: str, begin: int, end: int, *, code: bool = True) -> int |
             if 2 * random >= words:
                 last = word.end()
     after = text[last:end].split() if last is not None else []
-    if len(after) <= _MOST_AFTER and not any(map(values.reads_as_words, after)):
+    if len(after) <= _MOST_AFTER and not any(map(reads_as_words, after)):
         return last if not after else end
     return last
 
@@ -174,7 +174,7 @@ def _statement_end(text: str, begin: int, end: int) -> int:
     """Before a comment, another command or the next pair; such signs may be part of a random value."""
     for word in _WORDS.finditer(text, begin, end):
         pair = _NEXT_PAIR.match(word[0]) if word.start() > begin else None
-        if pair is not None and values.reads_as_words(pair[1]):
+        if pair is not None and reads_as_words(pair[1]):
             return word.start() - 1
         first = word.start() == begin and word[0] not in ("#", "//")
         if (
@@ -212,7 +212,7 @@ def _is_unreadable(value: str) -> bool:
         and len(pieces) <= _MOST_PIECES
         and all(map(str.isalnum, pieces))
         and _ODD.search(value) is not None
-        and not any(values.reads_as_words(piece) for piece in pieces)
+        and not any(reads_as_words(piece) for piece in pieces)
     )
 
 

@@ -1,4 +1,9 @@
-"""Which runs of characters in a piece of text could each be a value, and which look like a secret by themselves."""
+"""Which runs of characters in a text could each be a value, and which look like a secret by themselves.
+
+Random characters do, and words that were made into a password (`Summer2024!`, `tr0ub4dor&3`). What people and
+programs write for other reasons does not: words and names made of them, numbers, times, versions, hosts, paths,
+files, hashes, ids, expressions and what they are made of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Names that mean a secret: `DB_PASSWORD`, `apiKey`, `client-key-data`."""
+"""Names that mean a secret: `DB_PASSWORD`, `apiKey`; and words, of which other names are made.
+
+`words.txt` has the words that many programs and their documentation share. Names of variables, types
+and functions consist of such words; the letters of a random secret never do, however they fall.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,8 @@ _KIND = re.compile(
     r"|(cred|auth))"
 )
 _LONGEST = 100
+_IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_LONGEST_BEFORE = 60  # characters of a name before its last word
 PASSWORD = "password"  # noqa: S105 - a kind of secret
 
 
@@ -88,6 +94,18 @@ def is_phrase(name: str) -> bool:
     """Its value may consist of ordinary words."""
     return _PHRASE.search(name) is not None
 
+
+def beginning(text: str, at: int) -> int:
+    """Where the name begins whose last word is at `at`."""
+    start, least = at, max(at - _LONGEST_BEFORE, 0)
+    while start > least and text[start - 1] in _IN_NAME:
+        start -= 1
+    if text[start - 1 : start] == "\\" and text[start] in "nrt":
+        start += 1  # of an escaped line break
+    return start
+
+
+# -- words that people use in code and prose, unlike random letters
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ENDINGS = ("s", "d", "ed", "es", "er", "ing", "ly")
@@ -157,15 +175,17 @@ def is_word(part: str) -> bool:
     if not _SHORTEST_WORD <= len(part) <= _LONGEST_WORD:
         return False
     part = part.lower()
-    known = _vocabulary()
-    if part in known:
+    vocabulary = _vocabulary()
+    if part in vocabulary:
         return True
     for ending in _ENDINGS:
         stem = part.removesuffix(ending)
-        if len(part) > len(stem) >= _SHORTEST_STEM and (stem in known or stem + "e" in known):
+        if len(part) > len(stem) >= _SHORTEST_STEM and (
+            stem in vocabulary or stem + "e" in vocabulary
+        ):
             return True
     cuts = range(_SHORTEST_WORD, len(part) - _SHORTEST_WORD + 1)
-    return any(part[:cut] in known and part[cut:] in known for cut in cuts)
+    return any(part[:cut] in vocabulary and part[cut:] in vocabulary for cut in cuts)
 
 
 @lru_cache(maxsize=1)

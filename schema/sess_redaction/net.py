@@ -1,4 +1,12 @@
-"""The last rule, which knows no forms: near a name that means a secret, what looks like one is masked."""
+"""The last rule, which knows no forms: near a name that means a secret, what looks like one is masked.
+
+It applies where no other rule found something. What has a name of its own that means something else is
+spared (`commit 3f2a...`, `user_id=...`), and in code whatever is no literal, unless it is random beyond doubt.
+
+A name is strong if it means a secret in any sentence (`password`, `apiKey`). It is faint if it is as often an
+ordinary word (`token`, `secret`): near it only what is random beyond doubt is taken for one. Names of counts,
+working directories and fields that only begin like one cast no net: `max_tokens`, `PWD`, `password_length`.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +16,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sess_redaction import looks, names
-from sess_redaction.extents import MASK, Span
+from sess_redaction.extents import MASK, Secret, Span
 from sess_redaction.looks import Run
 from sess_redaction.names import without_terms
+
+# -- names near which the net is cast
 
 _LOGIN = "(?i:(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?in (?:with|using|as) )"
 _SEVERAL = "pass(?:word|phrase|code)s|(?:api|access|secret|private)[ ._-]?keys"
@@ -19,8 +29,6 @@ _WORDS = rf"(?i:{_SEVERAL}|(?:{names.WORDS})(?:{names.TAIL})?)"
 SCREEN = rf"{_WORDS}(?:[^A-Za-z0-9_]|$)|{_LOGIN}"
 
 _WORD = re.compile(rf"{_WORDS}(?![A-Za-z0-9_])|{_LOGIN}")
-_IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
-_LONGEST = 60
 _GOES_ON = re.compile(r"-[A-Za-z0-9]|\.[A-Za-z0-9]+(?![\w(])")
 _RANDOM = re.compile(r"\d[A-Za-z]|\d{3}")  # before the word, where other words of the name are
 _SHORT = re.compile(r"(?i:pass|pwd?|psk)\Z")
@@ -56,7 +64,7 @@ def cast_at(text: str, place: int) -> Cast | None:
         return None
     if word[0][-1] == " ":
         return Cast(place, word.end(), strong=True, kind="password")
-    begin, end = _beginning(text, place), word.end()
+    begin, end = names.beginning(text, place), word.end()
     name = text[begin:end].lstrip("-.")
     if _GOES_ON.match(text, end) or names.is_weak(name) or _COUNTED.search(name):
         return None
@@ -73,14 +81,7 @@ def cast_at(text: str, place: int) -> Cast | None:
     return Cast(begin, end, strong or _QUALIFIED.search(before) is not None, names.kind_of(name))
 
 
-def _beginning(text: str, place: int) -> int:
-    begin, least = place, max(place - _LONGEST, 0)
-    while begin > least and text[begin - 1] in _IN_NAME:
-        begin -= 1
-    if text[begin - 1 : begin] == "\\" and text[begin] in "nrt":
-        begin += 1  # of an escaped line break
-    return begin
-
+# -- where the value of a name may stand: its line, the next one, a small block, the cells below
 
 _BEFORE, _AFTER = 160, 240  # characters of its line
 _MOST_SKIPPED = 2
@@ -199,6 +200,8 @@ def _end(text: str, at: int) -> int:
     return blank.start() if blank is not None else max(text.rfind(" ", at, at + _AFTER), at)
 
 
+# -- what ties a run of characters to a name that means a secret, or to another name
+
 _NEAR_LINK = 80  # characters before a run
 _LINKS = "is|was|will|be|now|the|new|one|old|to|into|set|changed|from|it|its|s|reads|says|value|here|following|below|currently"
 _LINKS_BACK = "as|is|for|the|our|my|your|an?|new|old|it|this|that|was|to|be|in|place|of"
@@ -268,7 +271,7 @@ def _is_at(span: Span, name: Span) -> bool:
     return span[0] < name[1] and span[1] > name[0]
 
 
-Found = tuple[int, int, str]
+# -- the net
 
 # How much must speak for a secret: right at a name, in its neighbourhood, and where there is doubt.
 _POINTED, _NEAR, _DOUBTFUL = 3, 6, 12
@@ -291,12 +294,12 @@ class _Region(NamedTuple):
     members: bool  # only a member with a general name is looked for
 
 
-def find(text: str, places: Iterable[int], found: list[Found]) -> list[Found]:
+def find(text: str, places: Iterable[int], found: list[Secret]) -> list[Secret]:
     """`places` are those of words that may end a name; `found` is what other rules did."""
     taken = sorted({(begin, end) for begin, end, _ in found} | _masks(text))
     named = (cast_at(text, place) for place in places)
     every = [one for one in named if one and not _overlap((one.begin, one.end), taken)]
-    caught: list[Found] = []
+    caught: list[Secret] = []
     for strong in (True, False):
         for region in _regions(text, [one for one in every if one.strong is strong]):
             spans = (span for span in _caught(text, region) if not _overlap(span, taken))

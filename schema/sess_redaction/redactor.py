@@ -6,13 +6,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from sess_common.program import counted
 from sess_redaction import engine, names, values
-from sess_redaction.extents import MASK
+from sess_redaction.extents import MASK, ends_sequence
 
+HOME = "home path"  # a kind of secret
 # How a text breaks and quotes a secret does not make it another one.
 _AROUND = re.compile(r"\x1b\[[0-9;]*m|\\[nrt]|[\s\"'\\]")
 # Every record has some, each of them once.
@@ -27,8 +28,7 @@ _LONG_MEMBER = 16
 _LONG_PIECE = 6
 
 
-@dataclass(slots=True, frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule of the user: what matches is masked, or only its first group."""
 
     kind: str
@@ -42,7 +42,7 @@ class Redactor:
         self._masked: dict[str, str] = {}  # the kind of each, as it was first met
         self._spotless: set[str] = set()
         self._homes = Homes(home, self._found_home)
-        self._rules = [(rule.kind, rule.pattern) for rule in rules]
+        self._rules = [*rules]
         self.place = ""  # where the next texts are from
         self.places: Counter[tuple[str, str]] | None = None  # kind and place, if they are wanted
         self._recent: dict[str, str] = {}  # secrets since `begin_event`, and their masks
@@ -82,7 +82,7 @@ class Redactor:
     @property
     def identity(self) -> str:
         """Changes whenever other masks may come of the same texts."""
-        return f"{engine.EDITION} {[pattern.pattern for _, pattern in self._rules]}"
+        return f"{engine.EDITION} {[rule.pattern.pattern for rule in self._rules]}"
 
     @property
     def masked(self) -> Counter[str]:
@@ -91,7 +91,7 @@ class Redactor:
 
     def report(self) -> str:
         """`2 API keys, 1 private key`; empty when nothing was masked."""
-        ranked = sorted(self.masked.items(), key=lambda one: (-one[1], one[0]))
+        ranked = sorted(self.masked.items(), key=lambda item: (-item[1], item[0]))
         return ", ".join(counted(count, name) for name, count in ranked)
 
     def _without_secrets(self, text: str) -> str:
@@ -123,6 +123,7 @@ class Redactor:
 
 
 def is_secret_member(name: str, value: str) -> bool:
+    """Whether a value in an object is one, given that its name means a secret."""
     if "\n" not in value:
         return values.quoted(name, value)
     # Several lines are a text, unless each is as unreadable as a key.
@@ -133,7 +134,8 @@ def is_secret_member(name: str, value: str) -> bool:
     )
 
 
-HOME = "home path"
+# -- home directories, which name their owners
+
 # Account names of container images and services; they identify nobody.
 _NOBODY = frozenset({
     "app", "circleci", "codespace", "default", "dev", "git", "gitpod", "jovyan", "linuxbrew",
@@ -155,8 +157,6 @@ _HOMES = (
     ("projects/-", re.compile(r"(?<=projects/)-(?:home|Users)-([^\W_]+)(?![^\W_])")),
 )
 _WITHIN_NAME = frozenset("._~-")
-# A colour or an escaped line break; its last letter does not belong to the path that follows.
-_ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _AUTHORITY = re.compile(r"://[^\s/~]*\Z")  # a mask is no host
 
 
@@ -214,7 +214,7 @@ def _begins_path(found: re.Match[str]) -> bool:
         return "[redacted: " not in text[max(at - 30, 0) : at]
     if not before.isalnum() and before not in _WITHIN_NAME:
         return True
-    return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None
+    return ends_sequence(text, at)
 
 
 def _is_in_address(found: re.Match[str]) -> bool:

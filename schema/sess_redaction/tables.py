@@ -1,4 +1,4 @@
-"""Names that stand apart from their values: the head of a column or a block, another member, a command whose output it is."""
+"""Names apart from their values: the head of a column or block, another member, a command before its output."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from sess_redaction import names, values
-from sess_redaction.extents import Extents, Span
-
-Found = Iterator[tuple[int, int, str]]
+from sess_redaction.extents import Extents, Secrets, Span
+from sess_redaction.names import reads_as_words
 
 _RULE = re.compile(r"[ \t]*[|├┝╞┡]?[ \t:+|─━═┼╪╇-]*[-─━═]{2,}[ \t:+|─━═┼╪╇-]*[┤┥╡┩]?[ \t]*\Z")
 _CSV_HEAD = re.compile(r"[\w.-]+(?:,[\w. -]+)+\Z", re.ASCII)
@@ -30,11 +29,11 @@ _MANIFEST = 20_000  # characters
 _NEXT_MANIFEST = ("\n---", "\nkind: ")
 
 
-def last_column(text: str, found: re.Match[str], _extents: Extents) -> Found:
-    yield from column(text, found.start(1), found[1])
+def last_column(text: str, match: re.Match[str], _extents: Extents) -> Secrets:
+    yield from column(text, match.start(1), match[1])
 
 
-def column(text: str, named: int, name: str) -> Found:
+def column(text: str, named: int, name: str) -> Secrets:
     """`| user | password |` or `user,password`: the same cell of each row below."""
     start = text.rfind("\n", max(named - _LONGEST_ROW, 0), named) + 1
     stop = _line_end(text, named)
@@ -67,7 +66,7 @@ def column(text: str, named: int, name: str) -> Found:
             return
         first, last = spans[number]
         said = text[first:last].strip(" \t\r`")
-        if names.means_secret(said) and values.reads_as_words(said) and not said[-1].isdigit():
+        if names.means_secret(said) and reads_as_words(said) and not said[-1].isdigit():
             return  # another head
         if said and values.quoted(name, said):
             first = text.index(said, first)
@@ -91,16 +90,16 @@ def _row(
 
 def _cells(text: str, begin: int, end: int, cell: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     while begin <= end:
-        found = cell.match(text, begin, end)
-        if found is None:
+        match = cell.match(text, begin, end)
+        if match is None:
             return
-        yield found.span(1) if cell is _CSV_CELL and found[1] is not None else found.span()
-        begin = found.end() + 1
+        yield match.span(1) if cell is _CSV_CELL and match[1] is not None else match.span()
+        begin = match.end() + 1
 
 
-def inserted(text: str, found: re.Match[str], extents: Extents) -> Found:
+def inserted(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """`INSERT INTO users (name, password) VALUES ('bob', '...')`."""
-    columns = _INSERT.search(text, found.end(), found.end() + 200)
+    columns = _INSERT.search(text, match.end(), match.end() + 200)
     if columns is None:
         return
     named = [one.strip(" \t\r\n`\"[]\\'") for one in columns[1].split(",")]
@@ -126,12 +125,12 @@ def inserted(text: str, found: re.Match[str], extents: Extents) -> Found:
         row = _ROW.match(text, at + 1)
 
 
-def manifest(text: str, found: re.Match[str], extents: Extents) -> Found:
+def manifest(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """Every member of `data` and `stringData` in a Kubernetes secret."""
-    begin = max(found.start() - _MANIFEST, 0)
-    end = min(found.end() + _MANIFEST, len(text))
-    begin = max(begin, *(text.rfind(mark, begin, found.start()) for mark in _NEXT_MANIFEST))
-    ends = (text.find(mark, found.end(), end) for mark in _NEXT_MANIFEST)
+    begin = max(match.start() - _MANIFEST, 0)
+    end = min(match.end() + _MANIFEST, len(text))
+    begin = max(begin, *(text.rfind(mark, begin, match.start()) for mark in _NEXT_MANIFEST))
+    ends = (text.find(mark, match.end(), end) for mark in _NEXT_MANIFEST)
     end = min((one for one in ends if one >= 0), default=end)
     for block in _MEMBERS.finditer(text, begin, end):
         at = block.end()
@@ -180,19 +179,19 @@ _MOST_BETWEEN = 4
 _LONG = 14
 
 
-def find_pair(text: str, found: re.Match[str], extents: Extents) -> FoundPairs:
-    """`found` has the member that gives the name; the value is after or before it."""
-    name = found[1]
+def find_pair(text: str, match: re.Match[str], extents: Extents) -> FoundPairs:
+    """`match` has the member that gives the name; the value is after or before it."""
+    name = match[1]
     if not names.means_secret(name):
         return
-    after = _AFTER.match(text, found.end())
+    after = _AFTER.match(text, match.end())
     if after is not None:
         spans = [_value_member(text, after.end(), name, extents)]
     else:
-        near = max(found.start() - _NEAR, 0)
-        starts = [one.end() for one in _BEFORE.finditer(text, near, found.start())]
+        near = max(match.start() - _NEAR, 0)
+        starts = [one.end() for one in _BEFORE.finditer(text, near, match.start())]
         spans = [
-            _name_before(text, at, found.start(), name, extents) for at in starts[-_MOST_BETWEEN:]
+            _name_before(text, at, match.start(), name, extents) for at in starts[-_MOST_BETWEEN:]
         ]
     weak = names.is_weak(name)
     for span in spans:
@@ -219,11 +218,11 @@ def _value_member(text: str, at: int, name: str, extents: Extents) -> Span | Non
     return (value.begin, value.begin + len(said)) if secret else None
 
 
-def printed(text: str, found: re.Match[str], extents: Extents) -> FoundPairs:
+def printed(text: str, match: re.Match[str], extents: Extents) -> FoundPairs:
     """The line below a command that shows a variable."""
-    begin = found.start(2)
-    end = extents.value(begin, name=found.start(), plain=True).end
+    begin = match.start(2)
+    end = extents.value(begin, name=match.start(), plain=True).end
     said = text[begin:end]
     alone = _ENDS.match(text, end) is not None
-    if names.means_secret(found[1]) and alone and values.is_said(found[1], said):
-        yield begin, end, names.kind_of(found[1])
+    if names.means_secret(match[1]) and alone and values.is_said(match[1], said):
+        yield begin, end, names.kind_of(match[1])

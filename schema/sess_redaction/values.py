@@ -1,6 +1,6 @@
 """Whether the value of a name that means a secret is one: all are, but for what is spared here.
 
-A literal, and a value where no code stands, is spared if it stands for another (see `placeholders`), is an
+A literal, and a value where no code stands, is spared if it stands for another (`is_placeholder`), is an
 address or a path, or is itself made of words. Where code may stand, an expression made of words is, too.
 """
 
@@ -10,20 +10,6 @@ import re
 
 from sess_redaction import names
 from sess_redaction.names import names_a_secret, reads_as_words, without_terms
-
-__all__ = [
-    "bare",
-    "is_chosen",
-    "is_code",
-    "is_masked",
-    "is_placeholder",
-    "is_random",
-    "is_said",
-    "loud",
-    "quoted",
-    "reads_as_words",
-]
-
 
 _LONGEST = 400  # characters to judge by; no name of a variable is longer
 _PHRASE_BLANKS = 2
@@ -234,7 +220,9 @@ def _is_nested(value: str) -> bool:
     return True
 
 
-_LONGEST_PLACEHOLDER = 400  # characters to judge by
+# -- what stands for a value: a variable, a blank to fill in, a mask, the name of a type
+
+# Where one sign on each side would make a blank of a random secret too easily, there must be words between them.
 _MASKS = re.compile(r"(?:\[redacted: [A-Za-z ]{1,30}\]|[\s\"'`,;)\]}\\])*\Z")
 _CERTAIN = r"\$\{[\w!#][^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$\([\w<\"'./ -][^()]*\)|%\(\w+\)s|#\{[^{}]*\}|\$[A-Z][A-Z0-9_]*(?!\w)"
 _SPELT = (
@@ -270,25 +258,10 @@ _COMMAND = re.compile(
     r"\$\(([a-z_][\w./-]*)(?:[\s)]|\Z)|(\$\((?:<|\$|\"))|`([a-z][a-z./_-]*)`?\Z"
     r"|\$\{\{?([A-Za-z_ ]+)[}:\s]|<\(([a-z]+)(?:\s|\Z)"
 )
-_COMMANDS = frozenset(
-    [
-        "az",
-        "aws",
-        "bw",
-        "cat",
-        "gh",
-        "gcloud",
-        "head",
-        "jq",
-        "kubectl",
-        "op",
-        "openssl",
-        "pass",
-        "sed",
-        "tr",
-        "vault",
-    ]
-)
+_COMMANDS = frozenset({
+    "az", "aws", "bw", "cat", "gh", "gcloud", "head", "jq", "kubectl", "op", "openssl", "pass", "sed",
+    "tr", "vault",
+})  # fmt: skip
 
 
 def is_masked(value: str) -> bool:
@@ -297,8 +270,8 @@ def is_masked(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    value = value[:_LONGEST_PLACEHOLDER]
-    if is_masked(value) or any(one.match(value) for one in (_NOTHING, _BLANK, _ELSEWHERE)):
+    value = value[:_LONGEST]
+    if is_masked(value) or any(blank.match(value) for blank in (_NOTHING, _BLANK, _ELSEWHERE)):
         return True
     if _FILL_IN.match(value) is not None:
         rest = _CERTAINLY.sub("", value)
@@ -316,8 +289,8 @@ def is_placeholder(value: str) -> bool:
 
 def is_command(value: str) -> bool:
     """The beginning of what a shell puts in its place: `$(pass show db)`."""
-    found = _COMMAND.match(value)
-    if found is None:
+    command = _COMMAND.match(value)
+    if command is None:
         return False
-    said = found[found.lastindex or 0]
+    said = command[command.lastindex or 0]
     return said in _COMMANDS or said[:2] == "$(" or said.isupper() or reads_as_words(said)

@@ -19,8 +19,7 @@ from typing import Any
 import orjson
 
 from sess_common import decode
-from sess_redaction import engine, names
-from sess_redaction.redactor import is_secret_member
+from sess_redaction import find, is_secret_member, means_secret
 from sess_redaction.rules import rules
 from sess_schema import archive
 from sess_schema.archive import hidden_bytes
@@ -43,7 +42,7 @@ class Masker:
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self.patterns = list(patterns)
-        self._rules = [(rule.kind, rule.pattern) for rule in rules(patterns)]
+        self._rules = rules(patterns)
 
     # -- bytes for the archive, which keep their length
 
@@ -86,7 +85,7 @@ class Masker:
             return os.dup(copy.fileno())
 
     def _found(self, text: str) -> list[Span]:
-        return [(begin, end) for begin, end, _ in engine.find(text, self._rules)]
+        return [(begin, end) for begin, end, _ in find(text, self._rules)]
 
     def _in_json(self, text: str) -> list[Span]:
         """What is found in the text as it stands, in each string, and by the names of members."""
@@ -108,7 +107,7 @@ class Masker:
         return spans
 
     def _in_string(self, text: str, begin: int, name: str) -> list[Span]:
-        if name and names.means_secret(name) and is_secret_member(name, _decoded(text)):
+        if name and means_secret(name) and is_secret_member(name, _decoded(text)):
             return [(begin, begin + len(text))]
         plain, place = _unescaped(text)
         return [(begin + place(first), begin + place(last)) for first, last in self._found(plain)]
