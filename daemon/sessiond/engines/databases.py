@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import apsw
 
@@ -14,7 +14,16 @@ from sessiond.engines.steps import ChangeConversation, Fail, Finish, KeepState, 
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import GONE, LIVE, Tracked
 from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import LOOK_AGAIN, Conversation, Item, NotReady, Record, SessionSpec
+from sessiond.sourcekit.base import (
+    LOOK_AGAIN,
+    Conversation,
+    Item,
+    Layout,
+    Listed,
+    NotReady,
+    Record,
+    SessionSpec,
+)
 from sessiond.sourcekit.foreign import (
     NO_PLACE,
     Changed,
@@ -87,56 +96,6 @@ _UNSETTLED = -2  # place of a record that changed a moment ago
 _MOST_ACTIVE = 64
 _BATCH = 32  # records fetched at once
 _PIECE = 8 << 20  # bytes of a conversation handed over at once
-
-
-class Listed(NamedTuple):
-    """A record in a list of a conversation's records."""
-
-    key: str
-    mark: tuple[Any, ...]  # differs when the record does
-    changed_at: int | None = None  # milliseconds
-
-
-class Table(NamedTuple):
-    name: str
-    conversation: str  # the indexed column that names it
-
-
-class Layout:
-    """How one agent uses its tables."""
-
-    def tables(self, db: Foreign) -> Sequence[Table]:
-        """The tables of records that exist in this database."""
-        raise NotImplementedError
-
-    def heads(self, db: Foreign) -> Iterable[tuple[str, Any]]:
-        """The id of every conversation, with a mark that differs when the conversation does."""
-        raise NotImplementedError
-
-    def whole(self, db: Foreign, conversation: str) -> Conversation | None:
-        """The conversation without its records; None if it has just been deleted.
-
-        With all its items, it is compared as a whole, and the methods below are not called.
-        `NotReady` if it cannot be decoded: the index keeps what it has.
-        """
-        raise NotImplementedError
-
-    def listing(self, db: Foreign, conversation: str) -> list[Listed]:  # noqa: ARG002
-        """All its records in order, with keys unique in the conversation."""
-        return []
-
-    def fetch(
-        self, db: Foreign, conversation: str, keys: Sequence[str]
-    ) -> Iterable[tuple[str, dict[str, Any]]]:
-        """The values of records, as they are archived."""
-        raise NotImplementedError
-
-    def is_dropped(self, key: str) -> bool:  # noqa: ARG002
-        """Whether a missing record was deleted only to save space: the index keeps it."""
-        return False
-
-    def record(self, value: dict[str, Any]) -> Record:
-        raise NotImplementedError
 
 
 class TableReader:

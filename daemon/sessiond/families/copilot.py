@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-import orjson
-
 from sess_common.decode import at_pointer
 from sess_schema import kinds, labels
 from sessiond.sourcekit.base import (
     LINK_META,
     TITLE_AI,
-    TITLE_PROMPT,
     Described,
     Event,
     Link,
@@ -23,11 +20,19 @@ from sessiond.sourcekit.base import (
     Title,
     Usage,
 )
-from sessiond.sourcekit.toolbox import Toolbox, edits_of_patch, event_of, is_patch, one_line
+from sessiond.sourcekit.toolbox import (
+    Toolbox,
+    arguments_in,
+    edits_of_patch,
+    event_of,
+    is_patch,
+    one_line,
+)
 from sessiond.sourcekit.values import (
     OPAQUE,
     as_count,
     as_dict,
+    as_list,
     as_milliseconds,
     as_text,
     as_time,
@@ -75,8 +80,8 @@ class EventParser:
         self._cwd = as_text(state.get("cwd"))
         self._thought = as_text(state.get("thought"))
         calls, linked = state.get("calls"), state.get("linked")
-        self._calls = [*filter(as_text, calls)] if isinstance(calls, list) else []
-        self._linked = [*filter(as_text, linked)] if isinstance(linked, list) else []
+        self._calls = [*filter(as_text, as_list(calls))]
+        self._linked = [*filter(as_text, as_list(linked))]
 
     def state(self) -> dict[str, Any]:
         kept = {
@@ -106,8 +111,7 @@ class EventParser:
             place, label = _NOTICES[kind]
             record.say("system", at_pointer(data, place), label)
         elif not kind.startswith(_SILENT):
-            if text := "\n".join(strings(data, OPAQUE)).strip():
-                record.events.append(Event("system", text, label=kind))
+            record.say("system", "\n".join(strings(data, OPAQUE)), kind)
             record.warnings.append("record of an unknown type")
         return record
 
@@ -170,18 +174,14 @@ class EventParser:
         if not text and not images:
             return
         label = labels.QUEUED if data.get("delivery") in _DELAYED else None
-        record.events.append(Event("user", text or "[image]", label=label, images=images))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(text, images, label=label)
 
     def _read_answer(self, record: Record, data: dict[str, Any]) -> None:
         record.role = "assistant"
         self._choose(record, data.get("model"))
         self._think(record, data.get("reasoningText"))
-        if text := (as_text(data.get("content")) or "").strip():
-            record.events.append(Event("assistant", text))
-        requests = data.get("toolRequests")
-        for number, request in enumerate(requests if isinstance(requests, list) else ()):
+        record.say("assistant", data.get("content"))
+        for number, request in enumerate(as_list(data.get("toolRequests"))):
             if isinstance(request, dict):
                 place = f"/data/toolRequests/{number}/arguments"
                 self._call(record, request, request.get("name"), place)
@@ -273,9 +273,11 @@ class EventParser:
 def _images(attachments: Any) -> int:
     return sum(
         (as_text(as_dict(one).get("mimeType")) or "").startswith("image/")
-        for one in (attachments if isinstance(attachments, list) else ())
+        for one in as_list(attachments)
     )
 
+
+# -- calls
 
 _TOOLS = Toolbox(
     {
@@ -323,7 +325,7 @@ def call(
     tool: str | None, given: Any, call_id: str | None, pointer: str, server: str | None = None
 ) -> Event:
     """The event of a call; arguments may be JSON in a string."""
-    given = decoded(given)
+    given = arguments_in(given)
     return event_of(describe(tool, given, server), tool, given, call_id, pointer)
 
 
@@ -360,14 +362,7 @@ def _described_edit(tool: str, given: Any) -> Described:
     return Described(kinds.EDIT, one_line(summary), files, edits)
 
 
-def decoded(given: Any) -> Any:
-    if isinstance(given, str) and given.lstrip()[:1] == "{":
-        try:
-            return orjson.loads(given)
-        except orjson.JSONDecodeError:
-            return given
-    return given
-
+# -- how calls ended, and what models used
 
 # The last line of a shell's output; a failed command is a successful call for the agent.
 _EXIT = re.compile(r"<[^<>\n]{0,80}?exit(?:ed)?(?: with)?(?: exit)? code:? (-?\d{1,10})>\s*\Z")
@@ -417,7 +412,7 @@ def _status(
 
 
 def _blocks(value: Any) -> Iterator[dict[str, Any]]:
-    for block in value if isinstance(value, list) else ():
+    for block in as_list(value):
         if isinstance(block, dict):
             yield block
 
@@ -460,11 +455,9 @@ def usage_of(key: str, model: Any, entered: list[Any], output: Any, reasoning: A
         message_id=key,
         request_id=key,
         model=as_text(model),
-        stop_reason=None,
         input_tokens=max(0, given - read - written),
         output_tokens=said,
         cache_write_tokens=written,
-        cache_write_1h_tokens=0,
         cache_read_tokens=read,
         reasoning_tokens=min(said, as_count(reasoning)),
     )

@@ -17,7 +17,6 @@ from sessiond.sourcekit.base import (
     LINK_RESULT,
     TITLE_AI,
     TITLE_CUSTOM,
-    TITLE_PROMPT,
     Event,
     Link,
     Record,
@@ -33,10 +32,10 @@ from sessiond.sourcekit.values import (
     as_count,
     as_dict,
     as_dollars,
+    as_list,
     as_text,
     as_time,
     content_blocks,
-    prompt_title,
     result_text,
     strings,
 )
@@ -151,9 +150,7 @@ class EntryParser:
         if message.get("attribution") == "agent" or message.get("synthetic") is True:
             record.say("system", text, "agent")
         elif text or images:
-            record.events.append(Event("user", text or "[image]", images=images))
-            if title := prompt_title(text):
-                record.titles.append(Title(title, TITLE_PROMPT))
+            record.ask(text, images)
 
     def _answer(self, record: Record, message: dict[str, Any]) -> None:
         self._model = record.model = as_text(message.get("model")) or self._model
@@ -210,13 +207,11 @@ class EntryParser:
         reasoning = as_count(used.get("reasoning")) or as_count(used.get("reasoningTokens"))
         record.usage = Usage(
             message_id=record.native_id,
-            request_id=None,
             model=record.model or as_text(holder.get("model")) or self._model,
             stop_reason=reason,
             input_tokens=given,
             output_tokens=output,
             cache_write_tokens=writes,
-            cache_write_1h_tokens=0,
             cache_read_tokens=reads,
             cost_usd=as_dollars(cost),
             reasoning_tokens=min(reasoning, output),
@@ -236,6 +231,5 @@ def _entitle(record: Record, title: Any, source: Any) -> None:
 
 def _started(call_id: str, details: dict[str, Any]) -> list[Link]:
     """The subagents that a call reports on."""
-    listed = details.get("results")
-    names = [as_text(as_dict(one).get("id")) for one in listed] if isinstance(listed, list) else []
+    names = [as_text(as_dict(one).get("id")) for one in as_list(details.get("results"))]
     return [Link(name, call_id, LINK_RESULT) for name in names if name]

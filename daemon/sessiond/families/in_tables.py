@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sessiond.sourcekit.base import Conversation, Source
+from sessiond.sourcekit.base import Conversation, Layout, Source
 
 if TYPE_CHECKING:
-    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign, KnownRows
 
 

@@ -19,7 +19,7 @@ from sess_schema.edits import Edit, Hunks
 from sess_schema.session import EventFacts
 from sessiond.sourcekit.disk import Folders, holds_lines
 from sessiond.sourcekit.folders import ProjectFolder
-from sessiond.sourcekit.values import as_line
+from sessiond.sourcekit.values import as_line, prompt_title
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign, KnownRows
@@ -87,14 +87,14 @@ class Result:
 @dataclass(slots=True)
 class Usage:
     message_id: str | None
-    request_id: str | None
-    model: str | None
-    stop_reason: str | None
-    input_tokens: int
-    output_tokens: int
-    cache_write_tokens: int
-    cache_write_1h_tokens: int
-    cache_read_tokens: int
+    request_id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    cache_read_tokens: int = 0
     web_searches: int = 0
     service_tier: str | None = None
     speed: str | None = None
@@ -166,6 +166,13 @@ class Record:
         """Add an event of this type, if there is a text to it."""
         if isinstance(text, str) and (text := text.strip()):
             self.events.append(Event(kind, text, label=label))
+
+    def ask(self, text: str, images: int = 0, label: str | None = None) -> None:
+        """Add a prompt, if it says or shows something, and the title that it makes."""
+        if text or images:
+            self.events.append(Event("user", text or "[image]", label=label, images=images))
+        if title := prompt_title(text, label):
+            self.titles.append(Title(title, TITLE_PROMPT))
 
 
 @dataclass(slots=True, frozen=True)
@@ -285,6 +292,10 @@ class Source:
         self.folders = Folders(environ, platform)
         self.platform = platform
 
+    def moved(self, variable: str) -> str:
+        """The directory that a variable of the environment names; empty if it is not set."""
+        return self.folders.expand(self.environ.get(variable, "").strip())
+
     def places(self) -> list[str]:
         """Directories where the agent keeps its files on this system, existing or not."""
         raise NotImplementedError
@@ -375,6 +386,56 @@ class Databases(Protocol):
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
         """What changed since `known`; `state` is small JSON, saved after a complete read."""
+
+
+class Listed(NamedTuple):
+    """A record in a list of a conversation's records."""
+
+    key: str
+    mark: tuple[Any, ...]  # differs when the record does
+    changed_at: int | None = None  # milliseconds
+
+
+class Table(NamedTuple):
+    name: str
+    conversation: str  # the indexed column that names it
+
+
+class Layout:
+    """How one agent uses its tables."""
+
+    def tables(self, db: Foreign) -> Sequence[Table]:
+        """The tables of records that exist in this database."""
+        raise NotImplementedError
+
+    def heads(self, db: Foreign) -> Iterable[tuple[str, Any]]:
+        """The id of every conversation, with a mark that differs when the conversation does."""
+        raise NotImplementedError
+
+    def whole(self, db: Foreign, conversation: str) -> Conversation | None:
+        """The conversation without its records; None if it has just been deleted.
+
+        With all its items, it is compared as a whole, and the methods below are not called.
+        `NotReady` if it cannot be decoded: the index keeps what it has.
+        """
+        raise NotImplementedError
+
+    def listing(self, db: Foreign, conversation: str) -> list[Listed]:  # noqa: ARG002
+        """All its records in order, with keys unique in the conversation."""
+        return []
+
+    def fetch(
+        self, db: Foreign, conversation: str, keys: Sequence[str]
+    ) -> Iterable[tuple[str, dict[str, Any]]]:
+        """The values of records, as they are archived."""
+        raise NotImplementedError
+
+    def is_dropped(self, key: str) -> bool:  # noqa: ARG002
+        """Whether a missing record was deleted only to save space: the index keeps it."""
+        return False
+
+    def record(self, value: dict[str, Any]) -> Record:
+        raise NotImplementedError
 
 
 def whole_json(data: bytes) -> Any:

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+
+import orjson
 
 from sess_schema import kinds, labels
 from sess_schema.calls import (
@@ -80,6 +83,14 @@ class Toolbox:
     def call(self, tool: str | None, given: Any, call_id: str | None, pointer: str | None) -> Event:
         """The event of a call that waits for its result."""
         return event_of(self.describe(tool, given), tool, given, call_id, pointer)
+
+
+def arguments_in(given: Any) -> Any:
+    """Arguments that may be JSON in a string; tools of some agents take any text."""
+    if isinstance(given, str) and given.lstrip()[:1] == "{":
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(given)
+    return given
 
 
 def event_of(

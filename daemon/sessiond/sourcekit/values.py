@@ -35,6 +35,10 @@ def as_dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def as_count(value: Any) -> int:
     """A count; gateways write floats or strings. Anything else is 0."""
     if type(value) is int:

@@ -14,21 +14,16 @@ from sess_schema.edits import Edit
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
-    TITLE_PROMPT,
     Conversation,
     Event,
     Item,
     Record,
     SessionSpec,
     Source,
-    Title,
     Usage,
 )
 from sessiond.sourcekit.toolbox import Toolbox, edits_of_blocks, edits_of_patch, event_of
-from sessiond.sourcekit.values import as_local_time, prompt_title
-
-__all__ = ["SOURCE", "AiderSource"]
-
+from sessiond.sourcekit.values import as_local_time
 
 _HISTORY = ".aider.chat.history.md"
 _STARTED = "# aider chat started at "
@@ -56,7 +51,7 @@ class AiderSource(Source):
         self.documents = _Histories(self)
 
     def places(self) -> list[str]:
-        moved = self.folders.expand(self.environ.get("AIDER_CHAT_HISTORY_FILE", "").strip())
+        moved = self.moved("AIDER_CHAT_HISTORY_FILE")
         return [moved] if os.path.isabs(moved) else []
 
     def classify(self, path: str) -> str | None:
@@ -86,7 +81,6 @@ class _Histories:
         self._source = source
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-
         project = os.path.dirname(path)
         seen: dict[str, int] = {}
         runs: list[Run] = []
@@ -116,8 +110,9 @@ class _Histories:
                 )
 
 
-SOURCE = AiderSource
-
+# -- one run: what was typed, answered, applied and spent
+# Aider ends each line of a prompt or notice with two spaces, and no line of an answer. Where a
+# history has lost them, a heading inside an answer is not taken for a prompt.
 
 _TYPED, _NOTICE, _BREAK = "#### ", "> ", "  "
 _BLANK = "<blank>"
@@ -214,9 +209,7 @@ def _type(record: Record, text: str) -> None:
         return
     label = labels.COMMAND if text.startswith("/") else None
     label = labels.BASH if text.startswith(("!", "/run ")) else label
-    record.events.append(Event("user", text, label=label))
-    if title := prompt_title(text, label):
-        record.titles.append(Title(title, TITLE_PROMPT))
+    record.ask(text, label=label)
 
 
 # -- what Aider says
@@ -238,8 +231,7 @@ def _note(record: Record, lines: list[str], proposed: list[Edit], model: str | N
             rest.append(line)
         else:
             rest.append(line)
-    if text := "\n".join(rest).strip():
-        record.events.append(Event("system", text, label="notice"))
+    record.say("system", "\n".join(rest), "notice")
 
 
 def _done(line: str, proposed: list[Edit]) -> Event | None:
@@ -301,13 +293,11 @@ def _usage(line: str, around: str, model: str | None) -> Usage | None:
     cost = _COST.search(around)
     return Usage(
         message_id=None,
-        request_id=None,
         model=model,
         stop_reason="end",
         input_tokens=max(0, sent - write - hit),
         output_tokens=received,
         cache_write_tokens=write,
-        cache_write_1h_tokens=0,
         cache_read_tokens=hit,
         cost_usd=float(cost[1]) if cost and cost[1].count(".") <= 1 and cost[1] != "." else None,
     )
@@ -321,3 +311,6 @@ def _count(text: str | None) -> int:
         return 0
     unit = {"k": 1000, "m": 1_000_000}.get((text or "").lower()[-1:], 1)
     return round(amount * unit) if 0 <= amount < 1e12 else 0
+
+
+SOURCE = AiderSource

@@ -10,7 +10,6 @@ from sess_schema import kinds, labels
 from sessiond.sourcekit.base import (
     LINK_META,
     ONE_READER,
-    TITLE_PROMPT,
     Conversation,
     Event,
     Item,
@@ -20,7 +19,6 @@ from sessiond.sourcekit.base import (
     Result,
     SessionSpec,
     Source,
-    Title,
     Usage,
     borrowed_times,
     whole_json,
@@ -31,23 +29,19 @@ from sessiond.sourcekit.values import (
     NAMELESS,
     as_count,
     as_dict,
+    as_list,
     as_text,
     as_time,
     content_blocks,
-    prompt_title,
     result_text,
     strings,
 )
-
-__all__ = ["SOURCE", "AmpSource"]
-
 
 _THREAD, _DOCUMENT = "T-", ".json"
 
 
 class _Threads:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-
         yield read_thread(path, data)
 
 
@@ -81,8 +75,7 @@ class AmpSource(Source):
         return b'"messageId"' in head and b'"T-' in head
 
 
-SOURCE = AmpSource
-
+# -- threads
 
 _TOOLS = Toolbox(
     {
@@ -180,9 +173,7 @@ def _read(name: str, message: dict[str, Any]) -> Record:
             _block(record, kind or "block", block, pointer, text)
     asked = "\n".join(filter(None, typed))
     if asked or (images and not record.results):
-        record.events.append(Event("user", asked or "[image]", images=images))
-        if title := prompt_title(asked):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(asked, images)
     if role == "assistant":
         _end(record, as_dict(message.get("state")), used)
     elif role not in ("user", "info"):
@@ -250,7 +241,6 @@ def _end(record: Record, state: dict[str, Any], used: dict[str, Any]) -> None:
             input_tokens=as_count(used.get("inputTokens")),
             output_tokens=as_count(used.get("outputTokens")),
             cache_write_tokens=as_count(used.get("cacheCreationInputTokens")),
-            cache_write_1h_tokens=0,
             cache_read_tokens=as_count(used.get("cacheReadInputTokens")),
             context_window=as_count(used.get("maxInputTokens")) or None,
         )
@@ -260,7 +250,7 @@ def _billed(name: str, thread: dict[str, Any]) -> Iterator[Item]:
     """What Amp billed; the first entry of a message repeats that message's own counts."""
     listed = as_dict(thread.get("usageLedger")).get("events")
     seen = set[str]()
-    for number, given in enumerate(listed if isinstance(listed, list) else ()):
+    for number, given in enumerate(as_list(listed)):
         entry, tokens = as_dict(given), as_dict(as_dict(given).get("tokens"))
         key = f"ledger/{as_text(entry.get('id')) or number}"
         message = entry.get("toMessageId")
@@ -274,11 +264,10 @@ def _billed(name: str, thread: dict[str, Any]) -> Iterator[Item]:
             message_id=response,
             request_id=response,
             model=as_text(entry.get("model")),
-            stop_reason=None,
             input_tokens=as_count(tokens.get("input")),
             output_tokens=as_count(tokens.get("output")),
-            cache_write_tokens=0,
-            cache_write_1h_tokens=0,
-            cache_read_tokens=0,
         )
         yield Item(key, value=given, record=record)
+
+
+SOURCE = AmpSource

@@ -23,10 +23,7 @@ from sessiond.sourcekit.base import (
     whole_json,
 )
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_dict, as_text, as_time
-
-__all__ = ["SOURCE", "ClaudeWebSource"]
-
+from sessiond.sourcekit.values import as_dict, as_list, as_text, as_time
 
 _EXPORT = "conversations.json"
 _CONVERSATION = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\[\s*\{.*?"chat_messages"\s*:', re.DOTALL)
@@ -34,7 +31,6 @@ _CONVERSATION = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\[\s*\{.*?"chat_messages"\s*
 
 class _Conversations:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
-
         yield from read_conversation(data)
 
 
@@ -63,8 +59,7 @@ class ClaudeWebSource(Source):
         return _CONVERSATION.match(head) is not None
 
 
-SOURCE = ClaudeWebSource
-
+# -- one conversation of an export
 
 _ARTIFACTS, _UPDATE = "artifacts", "update"
 
@@ -187,4 +182,7 @@ def _read_files(record: Record, value: dict[str, Any]) -> None:
 
 
 def _facts_of(given: Any) -> list[dict[str, Any]]:
-    return [as_dict(one) for one in given] if isinstance(given, list) else []
+    return [as_dict(one) for one in as_list(given)]
+
+
+SOURCE = ClaudeWebSource

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sessiond.families.editor_tasks import EditorTaskSource
-from sessiond.families.editor_tasks.sent import Messages
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
@@ -20,10 +19,10 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_list, as_text, as_time
 
-__all__ = ["SOURCE", "ClineSource"]
-
+if TYPE_CHECKING:
+    from sessiond.families.editor_tasks.sent import Messages
 
 _MESSAGES = ".messages.json"
 
@@ -50,10 +49,10 @@ class ClineSource(EditorTaskSource):
         self.documents = _Documents(self.documents)
 
     def places(self) -> list[str]:
-        data = self._moved("CLINE_DATA_DIR") or os.path.join(
-            self._moved("CLINE_DIR") or os.path.join(self.folders.home(), ".cline"), "data"
+        data = self.moved("CLINE_DATA_DIR") or os.path.join(
+            self.moved("CLINE_DIR") or os.path.join(self.folders.home(), ".cline"), "data"
         )
-        sessions = self._moved("CLINE_SESSION_DATA_DIR") or os.path.join(data, "sessions")
+        sessions = self.moved("CLINE_SESSION_DATA_DIR") or os.path.join(data, "sessions")
         return [*super().places(), os.path.join(data, "tasks"), sessions]
 
     def classify(self, path: str) -> str | None:
@@ -72,9 +71,6 @@ class ClineSource(EditorTaskSource):
         lead = f"{session}{_MESSAGES}"
         return (f"{session}.json",) if path == lead else (f"{session}.json", lead)
 
-    def _moved(self, variable: str) -> str:
-        return self.folders.expand(self.environ.get(variable, "").strip())
-
 
 class _Documents:
     """Tasks, and the sessions that replaced them."""
@@ -90,21 +86,18 @@ class _Documents:
         yield read_session(path, data)
 
 
-SOURCE = ClineSource
+# -- sessions: a folder each, with the messages of the session and of each of its subagents
 
-
-_SESSIONS_MESSAGES = ".messages.json"
 _LARGEST_MANIFEST, _LARGEST_PARENT = 1 << 20, 64 << 20
 
 
 def read_session(path: str, data: bytes) -> Conversation:
     """One conversation; the file is named after the session or the subagent."""
+    from sessiond.families.editor_tasks.sent import Messages  # when something changed
+
     messages = _messages(whole_json(data))
     folder = os.path.dirname(path)
-    session, stem = (
-        os.path.basename(folder),
-        os.path.basename(path).removesuffix(_SESSIONS_MESSAGES),
-    )
+    session, stem = os.path.basename(folder), os.path.basename(path).removesuffix(_MESSAGES)
     manifest = small_json(os.path.join(folder, f"{session}.json"), _LARGEST_MANIFEST)
     reader = Messages(f"{session}/{stem}" if stem != session else session)
     items = []
@@ -144,7 +137,7 @@ def _spec(
             home=session,
             kind="subagent",
             parent=session,
-            call_id=_started_by(os.path.join(folder, f"{session}{_SESSIONS_MESSAGES}"), messages),
+            call_id=_started_by(os.path.join(folder, f"{session}{_MESSAGES}"), messages),
         )
     title = as_text(as_dict(manifest.get("metadata")).get("title"))
     prompt = as_text(manifest.get("prompt")) or ""
@@ -177,13 +170,10 @@ def _usage(metrics: dict[str, Any], record: Record) -> Usage | None:
         return None
     return Usage(
         message_id=record.native_id,
-        request_id=None,
         model=record.model,
-        stop_reason=None,
         input_tokens=max(0, given - reads - writes),
         output_tokens=output,
         cache_write_tokens=writes,
-        cache_write_1h_tokens=0,
         cache_read_tokens=reads,
         cost_usd=as_dollars(cost),
     )
@@ -197,9 +187,11 @@ def _started_by(parent: str, messages: list[dict[str, Any]]) -> str | None:
     except NotReady:
         return None
     for message in reversed(sent):
-        content = message.get("content")
-        for block in content if isinstance(content, list) else ():
+        for block in as_list(message.get("content")):
             task = as_text(as_dict(as_dict(block).get("input")).get("task"))
             if task and as_dict(block).get("type") == "tool_use" and task in asked:
                 return as_text(block.get("id"))
     return None
+
+
+SOURCE = ClineSource

@@ -5,8 +5,6 @@ from __future__ import annotations
 from sessiond.families.rollouts import RolloutSource
 from sessiond.sourcekit.base import SOURCE_CODE
 
-__all__ = ["SOURCE", "CodexSource"]
-
 
 class CodexSource(RolloutSource):
     agent = "codex"

@@ -11,7 +11,6 @@ import orjson
 from sess_schema import kinds
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
-    TITLE_PROMPT,
     Conversation,
     Event,
     Item,
@@ -20,7 +19,6 @@ from sessiond.sourcekit.base import (
     Result,
     SessionSpec,
     Source,
-    Title,
     Usage,
     borrowed_times,
     whole_json,
@@ -32,21 +30,17 @@ from sessiond.sourcekit.values import (
     as_count,
     as_dict,
     as_dollars,
+    as_list,
     as_text,
     as_time,
-    prompt_title,
     result_text,
 )
-
-__all__ = ["SOURCE", "ContinueSource"]
-
 
 _DOCUMENT, _INDEX = ".json", "sessions.json"
 
 
 class _Sessions:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-
         yield read_session(path, data, os.path.join(os.path.dirname(path), _INDEX))
 
 
@@ -65,7 +59,7 @@ class ContinueSource(Source):
     documents = _Sessions()
 
     def places(self) -> list[str]:
-        moved = self.folders.expand(self.environ.get("CONTINUE_GLOBAL_DIR", "").strip())
+        moved = self.moved("CONTINUE_GLOBAL_DIR")
         home = moved or os.path.join(self.folders.home(), ".continue")
         return [os.path.join(home, "sessions")]
 
@@ -82,29 +76,19 @@ class ContinueSource(Source):
         return (os.path.join(os.path.dirname(path), _INDEX),)  # knows when it began
 
 
-SOURCE = ContinueSource
-
+# -- sessions
 
 _LARGEST_INDEX = 16 << 20
 _TOOLS = Toolbox(
     {
         kinds.SHELL: ("run_terminal_command", "Bash"),
         kinds.READ: (
-            "read_file",
-            "read_file_range",
-            "read_currently_open_file",
-            "Read",
-            "view_diff",
+            *("read_file", "read_file_range", "read_currently_open_file", "Read", "view_diff"),
         ),
         kinds.WRITE: ("create_new_file", "Write", "create_rule_block"),
         kinds.EDIT: (
-            *(
-                "edit_existing_file",
-                "single_find_and_replace",
-                "multi_edit",
-                "search_and_replace_in_file",
-            ),
-            *("Edit", "MultiEdit"),
+            *("edit_existing_file", "single_find_and_replace", "multi_edit", "Edit", "MultiEdit"),
+            *("search_and_replace_in_file",),
         ),
         kinds.SEARCH: (
             *(
@@ -116,7 +100,7 @@ _TOOLS = Toolbox(
                 "List",
                 "Search",
             ),
-            *("view_subdirectory", "view_repo_map", "codebase_tool"),
+            *("view_subdirectory", "view_repo_map", "codebase_tool", "Search"),
         ),
         kinds.FETCH: ("search_web", "fetch_url_content", "Fetch"),
         kinds.AGENT: ("Subagent",),
@@ -162,7 +146,7 @@ def _began(index: str, session: str) -> int | None:
         listed = orjson.loads(small_file(index, _LARGEST_INDEX))
     except orjson.JSONDecodeError:
         return None
-    for entry in listed if isinstance(listed, list) else ():
+    for entry in as_list(listed):
         if as_dict(entry).get("sessionId") == session:
             return as_time(as_dict(entry).get("dateCreated"))
     return None
@@ -190,13 +174,10 @@ class _Reader:
         content = message.get("content")
         text, images = result_text(content)
         text = text.strip()
-        for part in content if isinstance(content, list) else ():
+        for part in as_list(content):
             images += as_dict(part).get("type") == "imageUrl"
         if role == "user":
-            if text or images:
-                record.events.append(Event("user", text or "[image]", images=images))
-                if title := prompt_title(text):
-                    record.titles.append(Title(title, TITLE_PROMPT))
+            record.ask(text, images)
             _add_context(record, item.get("contextItems"))
         elif role == "assistant":
             self._answer(record, message, item, text)
@@ -236,8 +217,7 @@ class _Reader:
                 known.add(event.call_id or "")
                 if event.status != "pending":
                     self._answered.add(event.call_id or "")
-        calls = message.get("toolCalls")
-        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        for number, call in enumerate(as_list(message.get("toolCalls"))):
             function = as_dict(as_dict(call).get("function"))
             call_id = as_text(as_dict(call).get("id"))
             if call_id is None or call_id not in known:
@@ -264,8 +244,7 @@ def _call(state: dict[str, Any], place: str) -> Event:
         )
     call_id = as_text(state.get("toolCallId"))
     event = _made(as_text(function.get("name")), given, call_id, pointer)
-    listed = state.get("output")
-    outputs = [as_dict(one) for one in (listed if isinstance(listed, list) else ())]
+    outputs = [as_dict(one) for one in as_list(state.get("output"))]
     event.output = "\n".join(text for one in outputs if (text := as_text(one.get("content"))))
     event.status = _ENDS.get(as_text(state.get("status")) or "", "pending")
     failed = any((as_text(one.get("status")) or "").startswith("Command failed") for one in outputs)
@@ -284,7 +263,7 @@ def _arguments(given: Any) -> Any:
 
 def _add_context(record: Record, listed: Any) -> None:
     """What was attached to a prompt."""
-    for one in listed if isinstance(listed, list) else ():
+    for one in as_list(listed):
         fields = as_dict(one)
         name, text = as_text(fields.get("name")), as_text(fields.get("content"))
         record.say("system", "\n".join(filter(None, (name, text))), "context")
@@ -302,13 +281,11 @@ def _usage(used: dict[str, Any], name: str | None, model: str | None) -> Usage |
     cost = used.get("totalCost")
     return Usage(
         message_id=name,
-        request_id=None,
         model=model,
         stop_reason="end",
         input_tokens=given if apart else given - reads,
         output_tokens=output,
         cache_write_tokens=writes,
-        cache_write_1h_tokens=0,
         cache_read_tokens=reads,
         cost_usd=as_dollars(cost),
         reasoning_tokens=min(as_count(reasoning), output),
@@ -321,3 +298,6 @@ def _total(name: str, session: dict[str, Any]) -> Item | None:
     record = Record("usage", role="system", native_id=f"{name}/usage")
     record.usage = _usage(used, record.native_id, as_text(session.get("chatModelTitle")))
     return Item("usage", value=used, record=record) if record.usage else None
+
+
+SOURCE = ContinueSource

@@ -12,7 +12,6 @@ import orjson
 from sessiond.families.copilot import usage_of
 from sessiond.sourcekit.base import (
     DOCUMENTATION,
-    TITLE_PROMPT,
     Conversation,
     Event,
     Item,
@@ -22,149 +21,13 @@ from sessiond.sourcekit.base import (
     Result,
     SessionSpec,
     Source,
-    Title,
     whole_json,
 )
 from sessiond.sourcekit.disk import first_object, small_file
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, prompt_title
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign, KnownRows
-
-__all__ = ["SOURCE", "CopilotSource"]
-
-
-_STATES = {"failure": "error", "rejected": "denied", "denied": "denied"}
-
-
-class EarlySessions:
-    """Reads `{sessionId, startTime, timeline}`."""
-
-    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        whole = whole_json(data)
-        timeline = whole.get("timeline") if isinstance(whole, dict) else None
-        if not isinstance(timeline, list):
-            raise NotReady("is not a session")
-        name = os.path.splitext(os.path.basename(path))[0]
-        session = as_text(whole.get("sessionId")) or name
-        items = []
-        for number, entry in enumerate(timeline):
-            value = as_dict(entry)
-            key = as_text(value.get("id")) or str(number)
-            record = _record(value)
-            record.native_id = f"{session}/{key}"
-            items.append(Item(key, number, value=entry, record=record))
-        yield Conversation(
-            SessionSpec(session), items=items, created_at=as_time(whole.get("startTime"))
-        )
-
-
-def is_session(head: bytes) -> bool:
-    return b'"sessionId"' in head and (b'"chatMessages"' in head or b'"timeline"' in head)
-
-
-def _record(entry: dict[str, Any]) -> Record:
-    from sessiond.families.copilot import call  # when something changed
-
-    kind = as_text(entry.get("type")) or "unknown"
-    record = Record(kind, ts=as_time(entry.get("timestamp")))
-    text = (as_text(entry.get("text")) or "").strip()
-    call_id = as_text(entry.get("callId"))
-    if kind == "user" and text:
-        record.role = "user"
-        record.events.append(Event("user", text))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
-    elif kind == "copilot" and text:
-        record.role = "assistant"
-        record.events.append(Event("assistant", text))
-    elif kind in ("tool_call_requested", "tool_call_completed"):
-        record.role = "assistant"
-        tool = as_text(entry.get("name")) or as_text(entry.get("toolTitle"))
-        result = as_dict(entry.get("result"))
-        if kind == "tool_call_requested" or not call_id:
-            record.events.append(call(tool, entry.get("arguments"), call_id, "/arguments"))
-        if kind == "tool_call_completed":
-            output = as_text(result.get("log")) or ""
-            status = _STATES.get(as_text(result.get("type")) or "", "ok")
-            if call_id:
-                record.results.append(Result(call_id, output, status, pointer="/result"))
-            else:
-                record.events[-1].status, record.events[-1].output = status, output
-    elif text:
-        record.events.append(Event("system", text, label=kind))
-    return record
-
-
-_TABLE = "assistant_usage_events"
-_COLUMNS = (
-    *("id", "session_id", "model", "created_at", "input_tokens", "cache_read_tokens"),
-    *("cache_write_tokens", "output_tokens", "reasoning_tokens"),
-)
-
-
-class Store:
-    """Reads the rows that were added since the last time; they are never changed."""
-
-    def conversations(
-        self,
-        foreign: Foreign,
-        known: KnownRows,  # noqa: ARG002 - ids only grow
-        state: dict[str, Any],
-    ) -> Iterator[Conversation]:
-        if not foreign.has_table(_TABLE):
-            return
-        present = {name for _, name, *_ in foreign.rows(f"PRAGMA table_info({_TABLE})")}
-        if not {"id", "session_id"} <= present:
-            return
-        chosen = ", ".join(name if name in present else "NULL" for name in _COLUMNS)
-        last = as_count(state.get("last"))
-        added: dict[str, list[Item]] = {}
-        for row in foreign.rows(
-            f"SELECT {chosen} FROM {_TABLE} WHERE id > ? AND typeof(id) = 'integer' ORDER BY id",
-            (last,),
-        ):
-            fields = dict(zip(_COLUMNS, row, strict=True))
-            last = max(last, fields["id"])
-            if session := as_text(fields["session_id"]):
-                added.setdefault(session, []).append(_item(session, fields))
-        for session, items in added.items():
-            yield self._conversation(foreign, session, items)
-        state["last"] = last
-
-    def _conversation(self, foreign: Foreign, session: str, items: list[Item]) -> Conversation:
-        keys = foreign.rows(f"SELECT id FROM {_TABLE} WHERE session_id = ? ORDER BY id", (session,))
-        project = None
-        if foreign.has_table("sessions"):
-            found = foreign.rows("SELECT cwd FROM sessions WHERE id = ?", (session,))
-            project = next((as_text(cwd) for (cwd,) in found), None)
-        return Conversation(
-            SessionSpec(session, resume=("copilot", "--resume", session)),
-            order=[f"{session}/{number}" for (number,) in keys],
-            items=items,
-            project=project,
-            project_rank=1 if project else 0,
-        )
-
-
-def _item(session: str, fields: dict[str, Any]) -> Item:
-    number = fields["id"]
-    record = Record("usage", native_id=f"{session}/usage/{number}")
-    record.ts, record.model = as_time(fields["created_at"]), as_text(fields["model"])
-    record.usage = usage_of(
-        record.native_id or "",
-        record.model,
-        [fields[name] for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens")],
-        fields["output_tokens"],
-        fields["reasoning_tokens"],
-    )
-    raw = orjson.dumps({name: value for name, value in fields.items() if not _is_bytes(value)})
-    return Item(f"{session}/{number}", number, raw=raw, record=record)
-
-
-def _is_bytes(value: Any) -> bool:
-    return isinstance(value, bytes)
-
 
 _SESSIONS, _EARLY = "session-state", "history-session-state"
 _EVENTS, _LOG, _DOCUMENT = "events.jsonl", ".jsonl", ".json"
@@ -185,11 +48,13 @@ class CopilotSource(Source):
     )
     known_from = DOCUMENTATION
     subscription = True
-    documents = EarlySessions()
-    databases = Store()
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.documents, self.databases = EarlySessions(), Store()
 
     def places(self) -> list[str]:
-        home = self._home()
+        home = self.moved("COPILOT_HOME") or os.path.join(self.folders.home(), ".copilot")
         return [os.path.join(home, name) for name in (_SESSIONS, _EARLY, _STORE)]
 
     def classify(self, path: str) -> str | None:
@@ -257,12 +122,6 @@ class CopilotSource(Source):
             path: b"".join(orjson.dumps({**event, "timestamp": moment}) + b"\n" for event in events)
         }
 
-    def _home(self) -> str:
-        moved = self.environ.get("COPILOT_HOME", "").strip()
-        if moved:
-            return self.folders.expand(moved)
-        return os.path.join(self.folders.home(), ".copilot")
-
 
 def _facts(path: str) -> dict[str, str]:
     """The flat `key: value` lines that Copilot writes beside a session's events."""
@@ -278,6 +137,136 @@ def _facts(path: str) -> dict[str, str]:
         if colon and key.isidentifier() and value and value not in ("null", "~"):
             facts[key] = " ".join(value.split())
     return facts
+
+
+# -- sessions of the first releases: one JSON document each, a timeline of what was shown
+
+_STATES = {"failure": "error", "rejected": "denied", "denied": "denied"}
+
+
+class EarlySessions:
+    """Reads `{sessionId, startTime, timeline}`."""
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        whole = whole_json(data)
+        timeline = whole.get("timeline") if isinstance(whole, dict) else None
+        if not isinstance(timeline, list):
+            raise NotReady("is not a session")
+        name = os.path.splitext(os.path.basename(path))[0]
+        session = as_text(whole.get("sessionId")) or name
+        items = []
+        for number, entry in enumerate(timeline):
+            value = as_dict(entry)
+            key = as_text(value.get("id")) or str(number)
+            record = _record(value)
+            record.native_id = f"{session}/{key}"
+            items.append(Item(key, number, value=entry, record=record))
+        yield Conversation(
+            SessionSpec(session), items=items, created_at=as_time(whole.get("startTime"))
+        )
+
+
+def is_session(head: bytes) -> bool:
+    return b'"sessionId"' in head and (b'"chatMessages"' in head or b'"timeline"' in head)
+
+
+def _record(entry: dict[str, Any]) -> Record:
+    from sessiond.families.copilot import call  # when something changed
+
+    kind = as_text(entry.get("type")) or "unknown"
+    record = Record(kind, ts=as_time(entry.get("timestamp")))
+    text = (as_text(entry.get("text")) or "").strip()
+    call_id = as_text(entry.get("callId"))
+    if kind == "user" and text:
+        record.role = "user"
+        record.ask(text)
+    elif kind == "copilot" and text:
+        record.role = "assistant"
+        record.events.append(Event("assistant", text))
+    elif kind in ("tool_call_requested", "tool_call_completed"):
+        record.role = "assistant"
+        tool = as_text(entry.get("name")) or as_text(entry.get("toolTitle"))
+        result = as_dict(entry.get("result"))
+        if kind == "tool_call_requested" or not call_id:
+            record.events.append(call(tool, entry.get("arguments"), call_id, "/arguments"))
+        if kind == "tool_call_completed":
+            output = as_text(result.get("log")) or ""
+            status = _STATES.get(as_text(result.get("type")) or "", "ok")
+            if call_id:
+                record.results.append(Result(call_id, output, status, pointer="/result"))
+            else:
+                record.events[-1].status, record.events[-1].output = status, output
+    elif text:
+        record.events.append(Event("system", text, label=kind))
+    return record
+
+
+# -- what each request used: Copilot keeps it in a database of all sessions
+
+_TABLE = "assistant_usage_events"
+_COLUMNS = (
+    *("id", "session_id", "model", "created_at", "input_tokens", "cache_read_tokens"),
+    *("cache_write_tokens", "output_tokens", "reasoning_tokens"),
+)
+
+
+class Store:
+    """Reads the rows that were added since the last time; they are never changed."""
+
+    def conversations(
+        self,
+        foreign: Foreign,
+        known: KnownRows,  # noqa: ARG002 - ids only grow
+        state: dict[str, Any],
+    ) -> Iterator[Conversation]:
+        if not foreign.has_table(_TABLE):
+            return
+        present = {name for _, name, *_ in foreign.rows(f"PRAGMA table_info({_TABLE})")}
+        if not {"id", "session_id"} <= present:
+            return
+        chosen = ", ".join(name if name in present else "NULL" for name in _COLUMNS)
+        last = as_count(state.get("last"))
+        added: dict[str, list[Item]] = {}
+        for row in foreign.rows(
+            f"SELECT {chosen} FROM {_TABLE} WHERE id > ? AND typeof(id) = 'integer' ORDER BY id",
+            (last,),
+        ):
+            fields = dict(zip(_COLUMNS, row, strict=True))
+            last = max(last, fields["id"])
+            if session := as_text(fields["session_id"]):
+                added.setdefault(session, []).append(_item(session, fields))
+        for session, items in added.items():
+            yield self._conversation(foreign, session, items)
+        state["last"] = last
+
+    def _conversation(self, foreign: Foreign, session: str, items: list[Item]) -> Conversation:
+        keys = foreign.rows(f"SELECT id FROM {_TABLE} WHERE session_id = ? ORDER BY id", (session,))
+        project = None
+        if foreign.has_table("sessions"):
+            found = foreign.rows("SELECT cwd FROM sessions WHERE id = ?", (session,))
+            project = next((as_text(cwd) for (cwd,) in found), None)
+        return Conversation(
+            SessionSpec(session, resume=("copilot", "--resume", session)),
+            order=[f"{session}/{number}" for (number,) in keys],
+            items=items,
+            project=project,
+            project_rank=1 if project else 0,
+        )
+
+
+def _item(session: str, fields: dict[str, Any]) -> Item:
+    number = fields["id"]
+    record = Record("usage", native_id=f"{session}/usage/{number}")
+    record.ts, record.model = as_time(fields["created_at"]), as_text(fields["model"])
+    record.usage = usage_of(
+        record.native_id or "",
+        record.model,
+        [fields[name] for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens")],
+        fields["output_tokens"],
+        fields["reasoning_tokens"],
+    )
+    raw = {name: value for name, value in fields.items() if not isinstance(value, bytes)}
+    return Item(f"{session}/{number}", number, raw=orjson.dumps(raw), record=record)
 
 
 SOURCE = CopilotSource

@@ -8,30 +8,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sess_schema import kinds, labels
-from sessiond.engines.databases import Layout, Listed, Table
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
     Event,
+    Layout,
+    Listed,
     Record,
     Result,
     SessionSpec,
+    Table,
     Usage,
 )
 from sessiond.sourcekit.disk import small_json
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time, decoded
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_list,
+    as_milliseconds,
+    as_text,
+    as_time,
+    decoded,
+)
 
 if TYPE_CHECKING:
-    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign
-
-__all__ = ["SOURCE", "CrushSource"]
-
 
 _FOLDER, _REGISTRY = ".crush", "projects.json"
 _LARGEST_REGISTRY = 4 << 20
@@ -71,30 +76,24 @@ class CrushSource(InTables):
         return self._registered[1]
 
     def layout(self, foreign: Foreign) -> Layout:
-
         folder = os.path.dirname(foreign.path)
         real = {disk.real(data): path for data, path in self.projects().items()}
         above, name = os.path.split(folder)
         return CrushTables(real.get(folder) or (above if name == _FOLDER else None))
 
     def _global_data(self) -> str:
-        moved = self.environ.get("CRUSH_GLOBAL_DATA", "").strip()
-        if moved:
-            return self.folders.expand(moved)
-        windows = self.platform == "win32"
-        return os.path.join(self.folders.local() if windows else self.folders.data_home(), "crush")
+        data = self.folders.local() if self.platform == "win32" else self.folders.data_home()
+        return self.moved("CRUSH_GLOBAL_DATA") or os.path.join(data, "crush")
 
 
 def _listed(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    projects = registry.get("projects")
-    for project in map(as_dict, projects if isinstance(projects, list) else ()):
+    for project in map(as_dict, as_list(registry.get("projects"))):
         folder, data = absolute(project.get("path")), absolute(project.get("data_dir"))
         if folder:
             yield data or os.path.join(folder, _FOLDER), folder
 
 
-SOURCE = CrushSource
-
+# -- the tables; times are in seconds
 
 _MESSAGES = "messages"
 _USAGE = "usage"  # key of what the session row says
@@ -207,18 +206,15 @@ class CrushTables(Layout):
         record.model = as_text(value["model"])
         record.usage = Usage(
             message_id=value["id"],
-            request_id=None,
             model=record.model,
-            stop_reason=None,
             input_tokens=as_count(spent["prompt_tokens"]),
             output_tokens=as_count(spent["completion_tokens"]),
-            cache_write_tokens=0,
-            cache_write_1h_tokens=0,
-            cache_read_tokens=0,
             cost_usd=round(spent["cost"], 9) if 0 < spent["cost"] < 1e6 else None,
         )
         return record
 
+
+# -- messages: typed parts of what was said, of calls and of their results
 
 _TOOLS = Toolbox(
     {
@@ -264,7 +260,7 @@ def read_message(value: dict[str, Any]) -> Record:
 def _parts(parts: Any, record: Record) -> Iterator[tuple[str, str, dict[str, Any]]]:
     if isinstance(parts, str):
         record.warnings.append("parts are not JSON")
-    for number, part in enumerate(parts if isinstance(parts, list) else ()):
+    for number, part in enumerate(as_list(parts)):
         if isinstance(part, dict):
             kind, data = as_text(part.get("type")) or "", as_dict(part.get("data"))
             yield f"/parts/{number}/data", kind, data
@@ -370,3 +366,6 @@ def _end(data: dict[str, Any]) -> list[Event]:
 
 def _is_image(kind: Any) -> bool:
     return (as_text(kind) or "").startswith("image/")
+
+
+SOURCE = CrushSource

@@ -25,10 +25,16 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.disk import first_object
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_text, as_time, scoped, strings
-
-__all__ = ["SOURCE", "DroidSource"]
-
+from sessiond.sourcekit.values import (
+    OPAQUE,
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    as_time,
+    scoped,
+    strings,
+)
 
 _LOG, _SETTINGS = ".jsonl", ".settings.json"
 _UNNAMED = frozenset({"new session", "untitled", "untitled session"})
@@ -84,7 +90,6 @@ class DroidSource(Source):
         return SessionSpec(session, title=title, resume=("droid", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-
         return DroidParser(spec, state)
 
     def probe(self, word: str) -> dict[str, bytes]:
@@ -121,11 +126,9 @@ def _usage(key: str, model: str | None, tokens: dict[str, Any]) -> Usage | None:
         message_id=key,
         request_id=key,
         model=model,
-        stop_reason=None,
         input_tokens=counts["input"],
         output_tokens=counts["output"] + counts["thinking"],
         cache_write_tokens=counts["cacheCreation"],
-        cache_write_1h_tokens=0,
         cache_read_tokens=counts["cacheRead"],
         reasoning_tokens=counts["thinking"],
     )
@@ -134,8 +137,7 @@ def _usage(key: str, model: str | None, tokens: dict[str, Any]) -> Usage | None:
 _TOKENS = ("input", "output", "cacheCreation", "cacheRead", "thinking")
 
 
-SOURCE = DroidSource
-
+# -- records: messages in blocks, and notes of the program
 
 _TOOLS = Toolbox(
     {
@@ -186,8 +188,7 @@ class DroidParser:
         elif kind == "compaction_state":
             self._read_compaction(record, value)
         elif kind not in _SILENT:
-            if text := "\n".join(strings(value, OPAQUE | {"type", "id"})).strip():
-                record.events.append(Event("system", text, label=kind))
+            record.say("system", "\n".join(strings(value, OPAQUE | {"type", "id"})), kind)
             record.warnings.append("record of an unknown type")
         return record
 
@@ -218,8 +219,7 @@ class DroidParser:
 
     @staticmethod
     def _read_hook(record: Record, message: dict[str, Any], hook: str) -> None:
-        ran = message.get("hookResults")
-        for one in ran if isinstance(ran, list) else ():
+        for one in as_list(message.get("hookResults")):
             failed = as_dict(one).get("exitCode") not in (0, None)
             said = as_text(as_dict(one).get("stderr")) or as_text(as_dict(one).get("stdout"))
             if failed and said and said.strip():
@@ -230,8 +230,7 @@ class DroidParser:
     def _read_compaction(record: Record, value: dict[str, Any]) -> None:
         record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
         summary = value.get("summaryText") or value.get("summary")
-        if text := "\n".join(strings(summary)).strip():
-            record.events.append(Event("summary", text, label=labels.COMPACT))
+        record.say("summary", "\n".join(strings(summary)), labels.COMPACT)
 
 
 def _without_reminders(content: Any, role: str | None) -> tuple[Any, list[str]]:
@@ -260,3 +259,6 @@ def _status(output: str, status: str) -> str:
         return "denied" if _REFUSED.search(output[:_NEAR]) else "error"
     code = _EXIT.search(output[-_NEAR:])
     return "error" if code and int(code[1]) else status
+
+
+SOURCE = DroidSource

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from sess_schema import kinds, labels
 from sess_schema.edits import Edit
-from sessiond.engines.databases import Layout, Listed, Table
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
     Event,
+    Layout,
+    Listed,
     Record,
     Result,
     SessionSpec,
+    Table,
     Usage,
 )
-from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.toolbox import Toolbox, event_of
 from sessiond.sourcekit.values import (
     as_count,
     as_dict,
+    as_list,
     as_text,
     as_time,
     content_blocks,
@@ -34,10 +36,7 @@ from sessiond.sourcekit.values import (
 )
 
 if TYPE_CHECKING:
-    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign
-
-__all__ = ["SOURCE", "GooseSource"]
 
 
 class GooseSource(InTables):
@@ -53,9 +52,8 @@ class GooseSource(InTables):
     known_from = SOURCE_CODE
 
     def places(self) -> list[str]:
-        moved = self.environ.get("GOOSE_PATH_ROOT", "").strip()
-        if moved:
-            return [os.path.join(self.folders.expand(moved), "data", "sessions")]
+        if moved := self.moved("GOOSE_PATH_ROOT"):
+            return [os.path.join(moved, "data", "sessions")]
         if self.platform == "win32":
             data = os.path.join(self.folders.roaming(), "Block", "goose", "data")
             return [os.path.join(data, "sessions")]
@@ -66,12 +64,12 @@ class GooseSource(InTables):
         return places
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
-
         return GooseTables()
 
 
-SOURCE = GooseSource
-
+# -- the tables: sessions, messages, and a ledger of what requests used
+# A compaction marks what only the model or only a person sees. Older versions delete all messages
+# of a session for it and write them again: they get new rowids, but keep their ids.
 
 _MESSAGES, _LEDGER = "messages", "usage_ledger"
 _USAGE, _TOTAL = "usage:", "usage:total"
@@ -263,14 +261,11 @@ def _usage(spent: dict[str, Any], record: Record) -> Usage | None:
     counted = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < 1e6
     return Usage(
         message_id=record.native_id,
-        request_id=None,
         model=record.model,
-        stop_reason=None,
         # Input includes what came from the cache, except for some providers.
         input_tokens=given - read - written if given >= read + written else given,
         output_tokens=said,
         cache_write_tokens=written,
-        cache_write_1h_tokens=0,
         cache_read_tokens=read,
         cost_usd=float(cost) if counted and cost is not None else None,
     )
@@ -285,6 +280,8 @@ def _content(text: Any) -> Any:
     found = decoded(text)
     return str(text) if found is None and text is not None else found
 
+
+# -- messages
 
 SUMMARY, AGAIN = "summary", "again"  # a summary for the model; a prompt that is repeated for it
 _REFUSED = re.compile(
@@ -418,6 +415,8 @@ def _audience(item: Any) -> Any:
     return as_dict(as_dict(item).get("annotations")).get("audience")
 
 
+# -- calls; older versions put the name of the extension before that of a tool
+
 _TOOLS = Toolbox(
     {
         kinds.SHELL: ("shell", "bash", "execute_code", "execute", "automation_script"),
@@ -512,5 +511,7 @@ def _is_given(given: dict[str, Any], said: str) -> bool:
 
 
 def _blocks(content: Any) -> list[Any]:
-    value = decoded(content)
-    return value if isinstance(value, list) else []
+    return as_list(decoded(content))
+
+
+SOURCE = GooseSource

@@ -31,10 +31,14 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.disk import KeptFile, first_line
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, as_time, prompt_title
-
-__all__ = ["SOURCE", "JcodeSource"]
-
+from sessiond.sourcekit.values import (
+    as_dict,
+    as_list,
+    as_milliseconds,
+    as_text,
+    as_time,
+    prompt_title,
+)
 
 _PLACES = (".jcode", ".jcoding")  # today's and that of the first release
 _SESSIONS, _OVERFLOW, _SUBAGENTS = "sessions", "overflow", "subagents"
@@ -112,7 +116,6 @@ class JcodeSource(Source):
         )
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-
         return JcodeParser(spec, state)
 
     def probe(self, word: str) -> dict[str, bytes]:
@@ -146,7 +149,7 @@ def _titles_in(data: bytes) -> dict[str, str]:
 
 def _titles(index: Any) -> Iterator[tuple[str, str]]:
     for listed in as_dict(as_dict(index).get("sessions")).values():
-        for meta in listed if isinstance(listed, list) else ():
+        for meta in as_list(listed):
             session, title = as_text(as_dict(meta).get("uuid")), as_text(as_dict(meta).get("title"))
             if session and title and title != _UNTITLED:
                 yield session, " ".join(title.split())
@@ -167,8 +170,7 @@ def _project_in(leader: str) -> str | None:
         return None
 
 
-SOURCE = JcodeSource
-
+# -- entries; older versions have no call ids: calls and results pair up by name
 
 _TOOLS = Toolbox(
     {
@@ -248,7 +250,7 @@ class JcodeParser:
         self._waiting, self._running, self._moves = [], [], {}
         text = (as_text(value.get("content")) or "").strip()
         images = value.get("images")
-        count = len(images) if isinstance(images, list) else 0
+        count = len(as_list(images))
         record.role = "user"
         if text or count:
             record.events.append(Event("user", text or "[image]", images=count))
@@ -257,8 +259,7 @@ class JcodeParser:
 
     def read_assistant(self, record: Record, value: dict[str, Any]) -> None:
         record.role = "assistant"
-        if text := (as_text(value.get("content")) or "").strip():
-            record.events.append(Event("assistant", text))
+        record.say("assistant", value.get("content"))
 
     def read_tool_call(self, record: Record, value: dict[str, Any]) -> None:
         record.role = "assistant"
@@ -397,8 +398,7 @@ _READERS: dict[str, Callable[[JcodeParser, Record, dict[str, Any]], None]] = {
 
 
 def _note(record: Record, lines: Sequence[str | None], label: str) -> None:
-    if text := "\n".join(filter(None, lines)).strip():
-        record.events.append(Event("system", text, label=label))
+    record.say("system", "\n".join(filter(None, lines)), label)
 
 
 def _given(args: Any) -> Any:
@@ -425,3 +425,6 @@ def _status(value: dict[str, Any], output: str, error: str | None) -> str:
     is_command = _TOOLS.kind(as_text(value.get("name"))) == kinds.SHELL
     failed = error or (is_command and _EXIT.search(output[-_TAIL:]))
     return "error" if failed else "ok"
+
+
+SOURCE = JcodeSource

@@ -30,10 +30,7 @@ from sessiond.sourcekit.base import (
 from sessiond.sourcekit.disk import small_file
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
-
-__all__ = ["SOURCE", "JehuangJcodeSource"]
-
+from sessiond.sourcekit.values import as_count, as_dict, as_list, as_milliseconds, as_text, as_time
 
 _PREFIX, _SNAPSHOT, _JOURNAL = "session_", ".json", ".journal.jsonl"
 
@@ -56,8 +53,7 @@ class JehuangJcodeSource(Source):
         self.documents = _Snapshots()
 
     def places(self) -> list[str]:
-        moved = self.environ.get("JCODE_HOME", "").strip()
-        home = self.folders.expand(moved) if moved else os.path.join(self.folders.home(), ".jcode")
+        home = self.moved("JCODE_HOME") or os.path.join(self.folders.home(), ".jcode")
         return [os.path.join(home, "sessions")]
 
     def classify(self, path: str) -> str | None:
@@ -80,7 +76,6 @@ class JehuangJcodeSource(Source):
 
 class _Snapshots:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-
         yield read_session(path, data, _journal_of(path))
 
 
@@ -88,8 +83,7 @@ def _journal_of(path: str) -> str:
     return path.removesuffix(_SNAPSHOT) + _JOURNAL
 
 
-SOURCE = JehuangJcodeSource
-
+# -- a snapshot and its journal are one conversation: a new snapshot takes the journal in
 
 _TOOLS = Toolbox(
     {
@@ -172,7 +166,7 @@ def _glued(line: str) -> Iterator[dict[str, Any]]:
 
 def _add(messages: dict[str, Item], session: str, listed: Any, facts: dict[str, Any]) -> None:
     """Add messages or replace those that have come before."""
-    for message in listed if isinstance(listed, list) else ():
+    for message in as_list(listed):
         value = message if isinstance(message, dict) else {"content": message}
         key = as_text(value.get("id")) or f"#{len(messages)}"
         record = _message(session, value, facts)
@@ -251,12 +245,12 @@ def _usage(counts: dict[str, Any], record: Record, facts: dict[str, Any]) -> Usa
         entered = max(0, entered - read)
     return Usage(
         message_id=record.native_id,
-        request_id=None,
         model=record.model,
-        stop_reason=None,
         input_tokens=entered,
         output_tokens=as_count(counts.get("output_tokens")),
         cache_write_tokens=written,
-        cache_write_1h_tokens=0,
         cache_read_tokens=read,
     )
+
+
+SOURCE = JehuangJcodeSource

@@ -10,8 +10,6 @@ from sessiond.families.editor_tasks import EditorTaskSource
 from sessiond.families.opencode import OpencodeFamily
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Source
 
-__all__ = ["SOURCE", "KiloSource"]
-
 
 class _Tasks(EditorTaskSource):
     extension = "kilocode.kilo-code"

@@ -8,8 +8,6 @@ from typing import Any
 from sessiond.families import entry_log
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
 
-__all__ = ["SOURCE", "OmpSource"]
-
 _LOG, _OUTPUT = ".jsonl", ".log"
 
 
@@ -29,10 +27,9 @@ class OmpSource(Source):
     known_from = SOURCE_CODE
 
     def places(self) -> list[str]:
-        moved = self.environ.get("OMP_CODING_AGENT_DIR", "").strip()
         folder = self.environ.get("PI_CONFIG_DIR", "").strip() or ".omp"
         agent = os.path.join(self.folders.home(), folder, "agent")
-        return [os.path.join(self.folders.expand(moved) if moved else agent, "sessions")]
+        return [os.path.join(self.moved("OMP_CODING_AGENT_DIR") or agent, "sessions")]
 
     def classify(self, path: str) -> str | None:
         if path.endswith(_LOG):

@@ -13,7 +13,6 @@ from sess_schema import kinds, labels
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
-    TITLE_PROMPT,
     Conversation,
     Event,
     Item,
@@ -21,7 +20,6 @@ from sessiond.sourcekit.base import (
     Result,
     SessionSpec,
     Source,
-    Title,
     Usage,
 )
 from sessiond.sourcekit.disk import small_file, small_json
@@ -33,16 +31,13 @@ from sessiond.sourcekit.values import (
     as_dict,
     as_dollars,
     as_line,
+    as_list,
     as_local_time,
     as_text,
     as_time,
-    prompt_title,
     result_text,
     strings,
 )
-
-__all__ = ["SOURCE", "OpenHandsSource"]
-
 
 _EVENTS, _STATE = "events", "base_state.json"
 _EVENT = re.compile(r"event-(\d{5,})-[0-9a-fA-F-]{8,}\.json")
@@ -71,9 +66,9 @@ class OpenHandsSource(Source):
         self.documents = _Conversations(self)
 
     def places(self) -> list[str]:
-        moved = self._moved("OPENHANDS_PERSISTENCE_DIR")
+        moved = self.moved("OPENHANDS_PERSISTENCE_DIR")
         home = moved or os.path.join(self.folders.home(), ".openhands")
-        return [self._moved("OPENHANDS_CONVERSATIONS_DIR") or os.path.join(home, "conversations")]
+        return [self.moved("OPENHANDS_CONVERSATIONS_DIR") or os.path.join(home, "conversations")]
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
@@ -104,16 +99,12 @@ class OpenHandsSource(Source):
                 return first if below else None
         return None
 
-    def _moved(self, variable: str) -> str:
-        return self.folders.expand(self.environ.get(variable, "").strip())
-
 
 class _Conversations:
     def __init__(self, source: OpenHandsSource) -> None:
         self._source = source
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-
         events = os.path.dirname(path)
         folder = os.path.dirname(events)
         session = os.path.basename(folder)
@@ -154,8 +145,7 @@ def _bytes(file: str, path: str, data: bytes) -> bytes:
     return data if file == path else small_file(file, _LARGEST_EVENT)
 
 
-SOURCE = OpenHandsSource
-
+# -- events, and what requests used
 
 _TOOLS = Toolbox(
     {
@@ -246,9 +236,7 @@ def _message(record: Record, event: dict[str, Any]) -> None:
     if source == "user":
         record.role = "user"
         if text or images:
-            record.events.append(Event("user", text or "[image]", images=images))
-            if title := prompt_title(text):
-                record.titles.append(Title(title, TITLE_PROMPT))
+            record.ask(text, images)
     elif source == "agent":
         record.role = "assistant"
         _think(record, message)
@@ -259,8 +247,7 @@ def _message(record: Record, event: dict[str, Any]) -> None:
 
 
 def _think(record: Record, holder: dict[str, Any]) -> None:
-    blocks = holder.get("thinking_blocks")
-    listed = [as_dict(one).get("thinking") for one in (blocks if isinstance(blocks, list) else ())]
+    listed = [as_dict(one).get("thinking") for one in as_list(holder.get("thinking_blocks"))]
     said = "\n".join(text for text in listed if isinstance(text, str) and text.strip())
     reasoning = as_dict(holder.get("responses_reasoning_item")).get("summary")
     other = "\n".join(strings(reasoning)) if isinstance(reasoning, list) else ""
@@ -307,7 +294,7 @@ def _requests(session: str, state: dict[str, Any], moments: dict[str, int]) -> I
     metrics = as_dict(as_dict(state.get("stats")).get("usage_to_metrics"))
     for purpose, given in metrics.items():
         usages, costs = (as_dict(given).get(name) for name in ("token_usages", "costs"))
-        usages = usages if isinstance(usages, list) else []
+        usages = as_list(usages)
         paid = (
             costs if isinstance(costs, list) and len(costs) == len(usages) else [{}] * len(usages)
         )
@@ -328,15 +315,16 @@ def _usage(used: dict[str, Any], cost: Any, name: str) -> Usage:
     whole = given >= reads + writes  # else they are counted apart
     return Usage(
         message_id=name,
-        request_id=None,
         model=as_text(used.get("model")),
         stop_reason="end",
         input_tokens=given - reads - writes if whole else given,
         output_tokens=output,
         cache_write_tokens=writes,
-        cache_write_1h_tokens=0,
         cache_read_tokens=reads,
         cost_usd=as_dollars(cost),
         context_window=as_count(used.get("context_window")) or None,
         reasoning_tokens=min(as_count(used.get("reasoning_tokens")), output),
     )
+
+
+SOURCE = OpenHandsSource

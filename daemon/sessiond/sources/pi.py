@@ -8,8 +8,6 @@ from typing import Any
 from sessiond.families import entry_log
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
 
-__all__ = ["SOURCE", "PiSource"]
-
 
 class PiSource(Source):
     agent = "pi"
@@ -23,10 +21,10 @@ class PiSource(Source):
     known_from = SOURCE_CODE
 
     def places(self) -> list[str]:
-        moved = self._moved("PI_CODING_AGENT_DIR") or os.path.join(
+        moved = self.moved("PI_CODING_AGENT_DIR") or os.path.join(
             self.folders.home(), ".pi", "agent"
         )
-        return [self._moved("PI_CODING_AGENT_SESSION_DIR") or os.path.join(moved, "sessions")]
+        return [self.moved("PI_CODING_AGENT_SESSION_DIR") or os.path.join(moved, "sessions")]
 
     def classify(self, path: str) -> str | None:
         return "transcript" if path.endswith(".jsonl") else None
@@ -44,9 +42,6 @@ class PiSource(Source):
         from sessiond.families.entry_log import EntryParser  # when something changed
 
         return EntryParser(spec, state)
-
-    def _moved(self, variable: str) -> str:
-        return self.folders.expand(self.environ.get(variable, "").strip())
 
 
 SOURCE = PiSource

@@ -14,7 +14,6 @@ from sessiond.sourcekit.base import (
     LINK_RESULT,
     SOURCE_CODE,
     TITLE_AI,
-    TITLE_PROMPT,
     Event,
     Link,
     Parser,
@@ -32,17 +31,14 @@ from sessiond.sourcekit.values import (
     OPAQUE,
     as_count,
     as_dict,
+    as_list,
     as_milliseconds,
     as_text,
     as_time,
     is_uuid,
-    prompt_title,
     scoped,
     strings,
 )
-
-__all__ = ["SOURCE", "QwenSource"]
-
 
 _CHATS, _ARCHIVE, _SUBAGENTS = "chats", "archive", "subagents"
 _AGENT, _LOG, _META = "agent-", ".jsonl", ".meta.json"
@@ -118,7 +114,6 @@ class QwenSource(Source):
         return SessionSpec(session, resume=("qwen", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-
         return QwenParser(spec, state)
 
     def probe(self, word: str) -> dict[str, bytes]:
@@ -136,18 +131,15 @@ class QwenSource(Source):
         return {path: orjson.dumps(record) + b"\n"}
 
     def _home(self) -> str:
-        for name in self.variables:
-            if moved := self.environ.get(name, "").strip():
-                return self.folders.expand(moved)
-        return os.path.join(self.folders.home(), ".qwen")
+        moved = next(filter(None, map(self.moved, self.variables)), None)
+        return moved or os.path.join(self.folders.home(), ".qwen")
 
 
 def _is_subagent(path: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.dirname(path))) == _SUBAGENTS
 
 
-SOURCE = QwenSource
-
+# -- records: messages in Gemini's form, and notes of the program
 
 _ROLES = {"user": "user", "assistant": "assistant", "tool_result": "user"}
 # Subtypes of messages that a person typed.
@@ -180,8 +172,7 @@ class QwenParser:
             for uuid, count in as_dict(state.get("parts")).items()
             if isinstance(count, int)
         }
-        reported = state.get("reported")
-        self._reported: list[list[Any]] = reported if isinstance(reported, list) else []
+        self._reported: list[list[Any]] = as_list(state.get("reported"))
 
     def state(self) -> dict[str, Any]:
         kept = {"last": self._last, "parts": dict(self._parts), "reported": list(self._reported)}
@@ -281,10 +272,9 @@ class QwenParser:
             if payload.get("phase") == "invocation":
                 record.say("system", payload.get("rawCommand"), labels.COMMAND)
             else:
-                items = payload.get("outputHistoryItems")
                 shown = (
                     as_text(as_dict(item).get("text")) or ""
-                    for item in (items if isinstance(items, list) else ())
+                    for item in as_list(payload.get("outputHistoryItems"))
                 )
                 record.say("system", "\n".join(filter(None, shown)), labels.COMMAND_OUTPUT)
         elif kind == "session_model":
@@ -309,8 +299,7 @@ class QwenParser:
 
     def _read_compression(self, record: Record, payload: dict[str, Any]) -> None:
         record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
-        history = payload.get("compressedHistory")
-        for content in history if isinstance(history, list) else ():
+        for content in as_list(payload.get("compressedHistory")):
             for _, piece in pieces({"message": content}):
                 text = (as_text(piece.get("text")) or "").strip()
                 if text.startswith(_SNAPSHOT):
@@ -342,15 +331,14 @@ def _usage(key: str, model: str | None, counts: list[int], reasoning: Any) -> Us
         message_id=key,
         request_id=key,
         model=model,
-        stop_reason=None,
         input_tokens=max(0, entered - cached),
         output_tokens=output,
-        cache_write_tokens=0,
-        cache_write_1h_tokens=0,
         cache_read_tokens=cached,
         reasoning_tokens=min(output, as_count(reasoning)),
     )
 
+
+# -- messages
 
 _TOOLS = Toolbox(
     {
@@ -389,7 +377,7 @@ def pieces(value: dict[str, Any]) -> Iterator[Piece]:
     if isinstance(message, str) or isinstance(parts, str):
         yield "/message", {"text": message if isinstance(message, str) else parts}
         return
-    for number, piece in enumerate(parts if isinstance(parts, list) else ()):
+    for number, piece in enumerate(as_list(parts)):
         if isinstance(piece, dict):
             yield f"/message/parts/{number}", piece
         elif isinstance(piece, str):
@@ -416,9 +404,7 @@ def read_prompt(record: Record, value: dict[str, Any]) -> None:
     prompt = shown or "\n".join(typed)
     if prompt or images:
         queued = labels.QUEUED if record.kind == "mid_turn_user_message" else None
-        record.events.append(Event("user", prompt or "[image]", label=queued, images=images))
-        if title := prompt_title(prompt):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(prompt, images, label=queued)
     record.events += [Event("system", text, label=label) for text, label in added]
 
 
@@ -482,3 +468,6 @@ def _output(response: Any) -> tuple[str, bool]:
         if fields.get(name):
             return "\n".join(strings(fields[name], _HIDDEN)), failed
     return "\n".join(strings(response, _HIDDEN)), fields.get("success") is False
+
+
+SOURCE = QwenSource

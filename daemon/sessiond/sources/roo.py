@@ -7,8 +7,6 @@ import os
 from sessiond.families.editor_tasks import EditorTaskSource
 from sessiond.sourcekit.base import SOURCE_CODE
 
-__all__ = ["SOURCE", "RooSource"]
-
 
 class RooSource(EditorTaskSource):
     agent = "roo"

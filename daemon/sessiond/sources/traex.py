@@ -7,8 +7,6 @@ import os
 from sessiond.families.rollouts import RolloutSource
 from sessiond.sourcekit.base import REAL_FILES
 
-__all__ = ["SOURCE", "TraexSource"]
-
 
 class TraexSource(RolloutSource):
     agent = "traex"
@@ -23,9 +21,9 @@ class TraexSource(RolloutSource):
     resume_command = ("traex", "resume")
 
     def home(self) -> str:
-        around = self.environ.get("TRAE_HOME", "").strip()
-        if around and not self.environ.get(self.home_variable, "").strip():
-            return os.path.join(self.folders.expand(around), "cli")
+        around = self.moved("TRAE_HOME")
+        if around and not self.moved(self.home_variable):
+            return os.path.join(around, "cli")
         return super().home()
 
 

@@ -7,18 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sess_schema import labels
-from sessiond.engines.databases import Layout, Listed, Table
 from sessiond.families.in_tables import InTables
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Event, Record, SessionSpec, Usage
-from sessiond.sourcekit.foreign import Foreign
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
+from sessiond.sourcekit.base import (
+    SOURCE_CODE,
+    Conversation,
+    Event,
+    Layout,
+    Listed,
+    Record,
+    SessionSpec,
+    Table,
+    Usage,
+)
+from sessiond.sourcekit.values import as_count, as_dict, as_list, as_text, as_time, decoded
 
 if TYPE_CHECKING:
-    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign
-
-__all__ = ["SOURCE", "WarpSource"]
-
 
 _IN_TERMINAL = "tui"
 _ON_LINUX = ("warp-terminal", "warp-terminal-preview", "warp-oss")
@@ -58,12 +62,11 @@ class WarpSource(InTables):
         return os.path.basename(directory) == _IN_TERMINAL
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
-
         return WarpTables()
 
 
-SOURCE = WarpSource
-
+# -- the tables: prompts, and the sums of each conversation
+# Warp keeps the last 10,000 prompts and 200 conversations: either may be there without the other.
 
 _PROMPTS, _CONVERSATIONS = "ai_queries", "agent_conversations"
 _USAGE = "usage:"
@@ -228,7 +231,7 @@ def _read_prompt(value: dict[str, Any]) -> Record:
 
 def _context(value: Any) -> Iterator[tuple[str, Any]]:
     """What was attached to a prompt: values tagged with their type."""
-    for one in value if isinstance(value, list) else ():
+    for one in as_list(value):
         if isinstance(one, dict) and len(one) == 1:
             yield from one.items()
 
@@ -237,8 +240,7 @@ def _used(
     conversation: str, usage: dict[str, Any], model: str | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """What the conversation used so far: by type of token if Warp has that, else by model."""
-    listed = usage.get("token_usage")
-    by_model = [as_dict(one) for one in listed] if isinstance(listed, list) else []
+    by_model = [as_dict(one) for one in as_list(usage.get("token_usage"))]
     charged = as_dict(usage.get("total_charged_usage"))
     costs = [charged.get(name) for name in charged if name.endswith("_cost_in_cents")]
     cents = sum(map(_number, costs)) or _number(usage.get("total_provider_cost_in_cents"))
@@ -280,3 +282,6 @@ def _read_usage(value: dict[str, Any]) -> Record:
     record.usage.cost_usd = value["cost_usd"] or None
     record.usage.web_searches = as_count(value["searches"])
     return record
+
+
+SOURCE = WarpSource

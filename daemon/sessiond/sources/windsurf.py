@@ -6,26 +6,22 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sessiond.engines.databases import Layout, Table, TableReader
-from sessiond.engines.steps import hash64
 from sessiond.sourcekit.base import (
     ONE_READER,
     Conversation,
     Event,
     Item,
+    Layout,
     Record,
     SessionSpec,
     Source,
+    Table,
 )
 from sessiond.sourcekit.folders import folder_of_workspace
-from sessiond.sourcekit.foreign import Foreign, ForeignError, KnownRows
 from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time, decoded
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign, KnownRows
-
-__all__ = ["SOURCE", "WindsurfSource"]
-
 
 _EDITORS = ("Windsurf", "Windsurf - Next")
 _WINDOWS, _DATABASE, _FACTS = "workspaceStorage", "state.vscdb", "workspace.json"
@@ -70,16 +66,7 @@ class WindsurfSource(Source):
         return os.path.join(folder, _DATABASE) if name == _FACTS else super().owner(sidecar)
 
 
-class _Databases:
-    def conversations(
-        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
-    ) -> Iterator[Conversation]:
-
-        yield from chats(foreign, known, state)
-
-
-SOURCE = WindsurfSource
-
+# -- chats, each in a tab; the table that has them also has sign-in data
 
 _KEYS = ("workbench.panel.aichat.view.aichat.chatdata", "aiChat.chatdata")  # no others are read
 _ROLES = {
@@ -90,19 +77,24 @@ _TEXTS = ("text", "rawText", "initText")
 _BY_WINDOW = 5
 
 
-def chats(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[Conversation]:
-    """What changed in the chats: most changes of the database are not of chats."""
-    values: dict[str, Any] = {}
-    if foreign.has_table("ItemTable"):
-        values = dict(foreign.many("SELECT key, value FROM ItemTable WHERE key = ?", _KEYS))
-    window = os.path.dirname(foreign.path)
-    folder = folder_of_workspace(window)
-    now = hash64(repr((values, folder)).encode("utf-8", "replace"))
-    if now != state.get("chats"):
-        yield from TableReader(_Tabs(values, os.path.basename(window), folder)).conversations(
-            foreign, known, state
-        )
-        state["chats"] = now
+class _Databases:
+    def conversations(
+        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
+    ) -> Iterator[Conversation]:
+        """What changed in the chats: most changes of the database are not of chats."""
+        from sessiond.engines.databases import TableReader  # when something changed
+        from sessiond.engines.steps import hash64
+
+        values: dict[str, Any] = {}
+        if foreign.has_table("ItemTable"):
+            values = dict(foreign.many("SELECT key, value FROM ItemTable WHERE key = ?", _KEYS))
+        window = os.path.dirname(foreign.path)
+        folder = folder_of_workspace(window)
+        now = hash64(repr((values, folder)).encode("utf-8", "replace"))
+        if now != state.get("chats"):
+            tabs = _Tabs(values, os.path.basename(window), folder)
+            yield from TableReader(tabs).conversations(foreign, known, state)
+            state["chats"] = now
 
 
 class _Tabs(Layout):
@@ -112,6 +104,8 @@ class _Tabs(Layout):
         for key, value in values.items():
             tabs = as_dict(decoded(value)).get("tabs")
             if not isinstance(tabs, list):
+                from sessiond.sourcekit.foreign import ForeignError
+
                 raise ForeignError(f"{key} is in a format that is not known")
             for number, tab in enumerate(map(as_dict, tabs), 1):
                 name = as_text(tab.get("tabId")) or f"{window}-{number}"
@@ -153,3 +147,6 @@ def _read_bubble(bubble: dict[str, Any]) -> Record:
     if text:
         record.events.append(Event(role or "system", text))
     return record
+
+
+SOURCE = WindsurfSource

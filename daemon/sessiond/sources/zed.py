@@ -11,7 +11,6 @@ import zstandard
 
 from sess_schema import kinds, labels
 from sess_schema.edits import Edit
-from sessiond.engines.databases import Layout, Table
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import (
     LINK_RESULT,
@@ -19,23 +18,20 @@ from sessiond.sourcekit.base import (
     Conversation,
     Event,
     Item,
+    Layout,
     Link,
     NotReady,
     Record,
     Result,
     SessionSpec,
+    Table,
     Usage,
 )
-from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.toolbox import Toolbox, event_of
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded, strings
+from sessiond.sourcekit.values import as_count, as_dict, as_list, as_text, as_time, decoded, strings
 
 if TYPE_CHECKING:
-    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign
-
-__all__ = ["SOURCE", "ZedSource"]
-
 
 _FOLDER = "threads"
 
@@ -63,12 +59,10 @@ class ZedSource(InTables):
         return [os.path.join(home, "zed", _FOLDER) for home in homes]
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
-
         return ThreadTable()
 
 
-SOURCE = ZedSource
-
+# -- the table of threads: each is one value, which is replaced whole
 
 _LARGEST = 256 << 20
 _TOKENS = ("input", "output", "cache_creation_input", "cache_read_input")
@@ -140,8 +134,7 @@ def _thread(kind: Any, data: Any) -> Any:
 def _items(thread: str, facts: dict[str, Any]) -> Iterator[Item]:
     """Messages of an agent have no id: they are numbered after the prompt they follow."""
     prompt, number = "", 0
-    messages = facts.get("messages")
-    for message in messages if isinstance(messages, list) else ():
+    for message in as_list(facts.get("messages")):
         value = message if isinstance(message, dict) else {"message": message}
         name = _id_of(value)
         prompt, number = (name, 0) if name else (prompt, number + 1)
@@ -170,7 +163,7 @@ def _used(facts: dict[str, Any]) -> Usage | None:
     """What the thread used: the sum, or where it is not kept, the last request of each prompt."""
     requests = facts.get("request_token_usage")
     listed = list(requests.values()) if isinstance(requests, dict) else requests
-    counted = [_counts(one) for one in (listed if isinstance(listed, list) else ())]
+    counted = [_counts(one) for one in as_list(listed)]
     total = _counts(facts.get("cumulative_token_usage"))
     if not any(total):
         total = tuple(map(sum, zip(*counted, strict=True))) if counted else total
@@ -202,6 +195,8 @@ def _first_folder(paths: Any, order: Any) -> str | None:
         return folders[ranks.index("0")] or None
     return folders[0] or None
 
+
+# -- messages: in the format of 2025 (roles and segments) and the one since (tagged values)
 
 _TOOLS = Toolbox(
     {
@@ -248,7 +243,7 @@ def read_message(value: dict[str, Any]) -> Record:
 
 
 def _tagged(content: Any, record: Record) -> Iterator[tuple[int, str, Any]]:
-    for number, piece in enumerate(content if isinstance(content, list) else ()):
+    for number, piece in enumerate(as_list(content)):
         if isinstance(piece, dict) and len(piece) == 1:
             yield number, *next(iter(piece.items()))
         else:
@@ -382,9 +377,9 @@ def _read_older(value: dict[str, Any]) -> Record:
         record.events.append(Event("system", context, label=labels.CONTEXT))
     results = {
         as_text(result.get("tool_use_id")): result
-        for result in map(as_dict, _listed(value.get("tool_results")))
+        for result in map(as_dict, as_list(value.get("tool_results")))
     }
-    for number, call in enumerate(map(as_dict, _listed(value.get("tool_uses")))):
+    for number, call in enumerate(map(as_dict, as_list(value.get("tool_uses")))):
         result = results.pop(as_text(call.get("id")), None)
         _add_call(record, call, result, f"/tool_uses/{number}/input")
     _add_results(record, results)  # at first they were in the next prompt
@@ -393,10 +388,9 @@ def _read_older(value: dict[str, Any]) -> Record:
 
 def _segments(value: dict[str, Any]) -> Iterator[tuple[str | None, str]]:
     segments = value.get("segments")
-    for segment in [value] if segments is None else map(as_dict, _listed(segments)):
+    for segment in [value] if segments is None else map(as_dict, as_list(segments)):
         if text := (as_text(segment.get("text")) or "").strip():
             yield as_text(segment.get("type")), text
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+SOURCE = ZedSource

@@ -12,10 +12,18 @@ from tests.conftest import opened
 
 from sessiond.engines import databases
 from sessiond.engines.databases import TableReader
-from sessiond.sourcekit.base import Layout, Listed, Table
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
-from sessiond.sourcekit.base import Conversation, Event, Record, SessionSpec, Source
+from sessiond.sourcekit.base import (
+    Conversation,
+    Event,
+    Layout,
+    Listed,
+    Record,
+    SessionSpec,
+    Source,
+    Table,
+)
 from sessiond.writing.transaction import Store
 
 LONG_AGO = 1_767_258_000_000  # no row that old is likely to change again

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests import golden_home
+from tests.must import must
 
 import sess_cli
 import sess_schema
@@ -107,14 +108,13 @@ RECORDS = [
 # Words that name agents, and where shared code may use them all the same.
 AGENTS = ("claude", "codex", "gemini", "cursor-agent", "vscdb")
 MAY_NAME = {
-    "sessiond/config_keys.py",  # the example of a config.toml
-    "sessiond/prices/table.py",  # models have names
-    "sess_schema/queries/views/capacity.py",  # the same
+    "sessiond/config.py",  # the example of a config.toml
+    "sessiond/prices/__init__.py",  # models have names
+    "sess_schema/queries/views/windows.py",  # the same
     "sess_cli/render/listing.py",  # the same
-    "sess_cli/export/passphrases.py",  # words that are guessed first
+    "sess_cli/export/html/encrypted.py",  # words that are guessed first
     "sess_redaction/names.py",  # services whose keys are secrets
     "sess_cli/commands/demo.py",  # the sample is of one agent
-    "sess_cli/sandbox.py",  # and lies where that agent's files are
 }
 
 
@@ -251,7 +251,7 @@ def test_shared_code_names_no_agent():
     """Outside of `sources/`, no string is an agent's name: what differs is asked of its source."""
     found = []
     for package in (sess_schema, sessiond, sess_cli):
-        top = Path(package.__file__).parent
+        top = Path(must(package.__file__)).parent
         for file in top.rglob("*.py"):
             name = f"{top.name}/{file.relative_to(top)}"
             if name.startswith("sessiond/sources/") or name in MAY_NAME:
@@ -272,7 +272,10 @@ def _is_prose(text: str) -> bool:
 
 
 def test_an_agent_that_is_not_there_costs_next_to_nothing():
-    """Asking every agent for its places loads no parser, no engine and few modules."""
+    """Asking every agent for its places loads no engine, no database and few modules.
+
+    A small agent is one module with its parser; parsers that need more have modules of their own.
+    """
     script = (
         "import sys; from sessiond.sources import all_sources; from sessiond.config import Config;"
         " from sessiond.reading.territory import Territory;"
@@ -284,9 +287,11 @@ def test_an_agent_that_is_not_there_costs_next_to_nothing():
     )
     count, *loaded = done.stdout.split()
     heavy = {
-        "zoneinfo", "sessiond.engines", "sessiond.writing", "sessiond.prices",
-        "sessiond.sourcekit.toolbox", "sessiond.families.blocks", "urllib.request",
+        "zoneinfo", "urllib.request", "sessiond.engines", "sessiond.writing", "sessiond.prices",
+        "sessiond.sourcekit.foreign", "sessiond.sources.claude.transcript",
+        "sessiond.sources.cursor.database", "sessiond.families.editor_tasks.sent",
+        "sessiond.families.rollouts.rollout",
     }  # fmt: skip
     assert heavy.isdisjoint(loaded)
     own = [name for name in loaded if name.startswith(("sessiond.sources.", "sessiond.families."))]
-    assert len(own) <= 2 * int(count)
+    assert len(own) <= 1.5 * int(count)

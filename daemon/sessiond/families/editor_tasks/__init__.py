@@ -14,7 +14,7 @@ from sess_common.decode import decode
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec, Source, whole_json
 from sessiond.sourcekit.disk import small_file, small_json
-from sessiond.sourcekit.values import as_text
+from sessiond.sourcekit.values import as_list, as_text
 
 __all__ = ["SENT", "SHOWN", "EditorTaskSource"]
 
@@ -106,8 +106,7 @@ class _Tasks:
                 value, _ = decode(small_file(path, _LARGEST_INDEX))
             except ValueError:
                 value = None
-            entries = value.get("entries") if isinstance(value, dict) else value
-            listed = entries if isinstance(entries, list) else []
+            listed = as_list(value.get("entries") if isinstance(value, dict) else value)
             named = {str(one["id"]): one for one in listed if isinstance(one, dict) and "id" in one}
             kept = self._indexes[path] = changed, named
         return kept[1]

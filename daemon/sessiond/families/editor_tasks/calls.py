@@ -1,4 +1,4 @@
-"""The tools of the extensions that keep tasks: calls, those that a model wrote as tags, and ends."""
+"""Calls of tools: what each one does, how it ended, and calls that a model wrote as tags."""
 
 from __future__ import annotations
 
@@ -141,6 +141,8 @@ def _said(head: str, text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
 
+
+# -- calls that a model wrote as tags in its text, before calls had blocks of their own
 
 _NAMES = sorted({name for names in TOOLS.values() for name in names}, key=len, reverse=True)
 _START = re.compile(rf"<({'|'.join(_NAMES)})>")

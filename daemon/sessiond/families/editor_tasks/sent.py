@@ -295,6 +295,8 @@ def _other(record: Record, block: dict[str, Any]) -> None:
     record.say("system", "\n".join(strings(block, NAMELESS)), kind)
 
 
+# -- what a person typed, and what the extension put around it
+
 # What people typed stands in one of these; everything else in a message is the extension's.
 _TYPED = re.compile(
     r"<(task|user_message|feedback|answer|user_input|user_command)(?: [^>\n]*)?>\n?(.*?)\n?</\1>",
@@ -309,31 +311,15 @@ _MODEL = re.compile(r"# Current Mode\b.*?<model>\s*([^<>\s]+)\s*</model>", re.DO
 _BRANCH = re.compile(r"# Git Status\n(?:.*\n)?## ([^\s.]+(?:\.[^\s.]+)*)")
 _RESULT = re.compile(r"\A\[(\w+)(?: .*?)?\] Result:[ \t]*(?:\n|\Z)", re.DOTALL)
 _INJECTED = (
-    "[TASK RESUMPTION]",
-    "[ERROR]",
-    "[NOTE]",
-    "[[NOTE]",
-    "Missing value for required parameter",
-    "<explicit_instructions",
-    "<file_content",
-    "<folder_content",
-    "<url_content",
-    "<workspace_diagnostics",
-    "<git_working_state",
-    "<terminal_output",
-    "<hook_context",
-    "<slash_command",
-    "<command name",
-    "# task_progress",
-    "The user has made the following",
-    "The user made the following",
-    "You seem to be having trouble proceeding",
-    "Task was interrupted before this tool call could be completed",
-    "New message to respond to",
-    "New instructions for task continuation",
-    "(This is an automated message",
+    "[TASK RESUMPTION]", "[ERROR]", "[NOTE]", "[[NOTE]", "Missing value for required parameter",
+    "<explicit_instructions", "<file_content", "<folder_content", "<url_content",
+    "<workspace_diagnostics", "<git_working_state", "<terminal_output", "<hook_context",
+    "<slash_command", "<command name", "# task_progress", "The user has made the following",
+    "The user made the following", "You seem to be having trouble proceeding",
+    "Task was interrupted before this tool call could be completed", "New message to respond to",
+    "New instructions for task continuation", "(This is an automated message",
     "The user approved switching to act mode",
-)
+)  # fmt: skip
 _LONGEST_HEADER = 20_000
 
 

@@ -11,7 +11,7 @@ from sessiond.families.editor_tasks.sent import Messages
 from sessiond.families.editor_tasks.timeline import Meter, read_shown
 from sessiond.sourcekit.base import LINK_META, Conversation, Item, Link, Record, SessionSpec, Usage
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_dict, as_dollars, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_dollars, as_list, as_text, as_time
 
 Rows = Sequence[dict[str, Any]]
 _RECORDED, _MENTIONED = 2, 1  # how sure the project is
@@ -24,8 +24,7 @@ def sent_conversation(
     matched = timeline.match_requests(sent, shown)
     times = timeline.date_messages(sent, shown, matched)
     reader = Messages(meter.task)
-    listed = facts.get("childIds")
-    children = iter(listed if isinstance(listed, list) else ())
+    children = iter(as_list(facts.get("childIds")))
     items: list[Item] = []
     project = None
     for number, message in enumerate(sent):

@@ -1,4 +1,7 @@
-"""What an extension showed its user: when requests were made, and tasks of which nothing else is left."""
+"""What an extension showed its user: when requests were made, and tasks where only that is left.
+
+Times in the list are unique; newer versions count instead of reading the clock.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sessiond.families.editor_tasks.calls import call_event
-from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
-from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time, prompt_title
+from sessiond.sourcekit.base import Event, Record, Usage
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_dollars,
+    as_list,
+    as_text,
+    as_time,
+)
 
 REQUEST, _FINISHED = "api_req_started", "api_req_finished"
 COUNTED = frozenset({REQUEST, "deleted_api_reqs", "subagent_usage"})
@@ -97,7 +107,6 @@ class Meter:
             input_tokens=given,
             output_tokens=output,
             cache_write_tokens=writes,
-            cache_write_1h_tokens=0,
             cache_read_tokens=reads,
             cost_usd=as_dollars(cost),
         )
@@ -185,6 +194,8 @@ def notice(message: dict[str, Any], meter: Meter) -> Record | None:
         return record
     return None
 
+
+# -- tasks of which only what was shown is left: no messages to the model
 
 _TYPED = frozenset({"task", "user_feedback"})
 _ANSWERS = frozenset({"text", "completion_result", "plan_completion_result", "subtask_result"})
@@ -274,13 +285,10 @@ def _name(meter: Meter, message: dict[str, Any]) -> str:
 
 def _say(record: Record, kind: str, text: str, message: dict[str, Any], *, first: bool) -> bool:
     """Add the event of a message; False if it says nothing."""
-    images = message.get("images")
-    count = len(images) if isinstance(images, list) else 0
+    count = len(as_list(message.get("images")))
     if kind in _TYPED or (first and kind == "text"):
         record.role = "user"
-        record.events.append(Event("user", text or "[image]", images=count))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(text, count)
         return bool(text or count)
     if kind == "reasoning":
         thought = text or as_text(message.get("reasoning")) or ""

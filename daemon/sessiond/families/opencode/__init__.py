@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation
+from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Layout
 
 if TYPE_CHECKING:
-    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign
 
 _STORAGE, _SESSION, _INFO, _PROJECTS = "storage", "session", "info", "project"

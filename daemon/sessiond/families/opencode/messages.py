@@ -10,7 +10,7 @@ from sess_schema import kinds, labels
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import LINK_RESULT, Event, Link, Record, Usage
 from sessiond.sourcekit.toolbox import Toolbox, event_of, one_line
-from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_list, as_milliseconds, as_text, as_time
 
 _ABORTED = "MessageAbortedError"
 # Parts that mark where steps begin and end, or name what the step left on disk.
@@ -36,7 +36,7 @@ def read_message(value: dict[str, Any]) -> Record:
 
 
 def _parts(parts: Any, record: Record) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, part in enumerate(parts if isinstance(parts, list) else ()):
+    for number, part in enumerate(as_list(parts)):
         if isinstance(part, dict):
             yield f"/parts/{number}", part
         else:
@@ -133,6 +133,8 @@ def _folder(path: Any) -> str | None:
     return as_text(path) or as_text(as_dict(path).get("cwd"))
 
 
+# -- the second generation: typed rows, an answer with everything it contains
+
 _INJECTED = {
     "synthetic": labels.CONTEXT,
     "system": labels.CONTEXT,
@@ -165,10 +167,9 @@ def read_entry(value: dict[str, Any]) -> Record:
 
 
 def _read_entry_prompt(record: Record, value: dict[str, Any]) -> None:
-    files = value.get("files")
     images = sum(
         (as_text(as_dict(file).get("mime")) or "").startswith("image/")
-        for file in (files if isinstance(files, list) else ())
+        for file in as_list(value.get("files"))
     )
     text = (as_text(value.get("text")) or "").strip()
     if text or images:
@@ -179,7 +180,7 @@ def _read_entry_answer(record: Record, value: dict[str, Any]) -> None:
     model = as_dict(value.get("model"))
     record.model = as_text(model.get("id")) or as_text(model.get("modelID"))
     content = value.get("content")
-    for number, part in enumerate(content if isinstance(content, list) else ()):
+    for number, part in enumerate(as_list(content)):
         kind = as_text(as_dict(part).get("type"))
         if kind == "tool":
             event = second_call(part, f"/content/{number}")
@@ -212,8 +213,7 @@ def _read_shell(record: Record, value: dict[str, Any]) -> None:
 
 def _read_compaction(record: Record, value: dict[str, Any]) -> None:
     record.model = as_text(as_dict(value.get("model")).get("id"))
-    if text := (as_text(value.get("summary")) or "").strip():
-        record.events.append(Event("summary", text, label=labels.COMPACT))
+    record.say("summary", value.get("summary"), labels.COMPACT)
     if isinstance(value.get("error"), dict):
         record.events.append(_entry_failure(value["error"]))
     record.usage = usage_of(value, (), record)
@@ -225,6 +225,8 @@ def _entry_failure(error: dict[str, Any]) -> Event:
     label = labels.INTERRUPTED if stopped else labels.API_ERROR
     return Event("system", as_text(error.get("message")) or kind, label=label)
 
+
+# -- calls, which contain their results
 
 TOOLS = Toolbox(
     {
@@ -276,11 +278,7 @@ def second_call(part: dict[str, Any], place: str) -> Event:
     event = _event(tool, state, facts, as_text(part.get("id")), place)
     failure = as_dict(state.get("error"))
     content = state.get("content")
-    texts = [
-        text
-        for piece in (content if isinstance(content, list) else ())
-        if (text := as_text(as_dict(piece).get("text")))
-    ]
+    texts = [text for piece in as_list(content) if (text := as_text(as_dict(piece).get("text")))]
     error = as_text(failure.get("message")) or ""
     event.output = "\n".join(texts) or error
     refused = (as_text(failure.get("type")) or "").startswith(_REFUSALS)
@@ -319,11 +317,9 @@ def _event(
 
 def _edits(facts: dict[str, Any]) -> Iterator[Edit]:
     """What a finished call changed, from the patches that it recorded."""
-    results = facts.get("results")
-    for one in [facts, *(results if isinstance(results, list) else ())]:
+    for one in [facts, *as_list(facts.get("results"))]:
         changed = [as_dict(one).get("filediff")]
-        listed = as_dict(one).get("files")
-        changed += listed if isinstance(listed, list) else []
+        changed += as_list(as_dict(one).get("files"))
         for file in filter(None, map(as_dict, changed)):
             path = next(
                 (text for name in ("filePath", "file") if (text := as_text(file.get(name)))), ""
@@ -349,7 +345,7 @@ def _status(tool: str | None, status: Any, facts: dict[str, Any], error: str) ->
 
 
 def _images(listed: Any) -> int:
-    files = listed if isinstance(listed, list) else ()
+    files = as_list(listed)
     return sum((as_text(as_dict(file).get("mime")) or "").startswith("image/") for file in files)
 
 
@@ -357,6 +353,8 @@ def _between(start: Any, end: Any) -> int | None:
     first, last = as_time(start), as_time(end)
     return as_milliseconds(last - first) if first is not None and last is not None else None
 
+
+# -- tokens; input is counted without what came from the cache
 
 _HIGHEST_COST = 1e6
 
@@ -373,13 +371,11 @@ def usage_of(info: dict[str, Any], steps: Sequence[dict[str, Any]], record: Reco
         return None
     return Usage(
         message_id=record.native_id,
-        request_id=None,
         model=record.model,
         stop_reason=as_text(info.get("finish")),
         input_tokens=given,
         output_tokens=said,
         cache_write_tokens=written,
-        cache_write_1h_tokens=0,
         cache_read_tokens=read,
         cost_usd=cost or None,  # nothing is recorded for models without a known price
         reasoning_tokens=thought,

@@ -1,4 +1,9 @@
-"""Where sessions are kept: tables of a database, in either generation, or a tree of older files."""
+"""Where sessions are kept: tables of a database, in either generation, or a tree of older files.
+
+The first generation has the tables `session`, `message` and `part`, the second one `session_v2` and
+`session_message`. An upgrade copies sessions into the second and leaves the first behind, so each
+session is read from one of them: the second, once it has a message of it there.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sess_common.decode import decode
-from sessiond.engines.databases import Layout, Listed, Table
 from sessiond.families.opencode.messages import read_entry, read_message
 from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import Conversation, Item, NotReady, Record, SessionSpec
+from sessiond.sourcekit.base import (
+    Conversation,
+    Item,
+    Layout,
+    Listed,
+    NotReady,
+    Record,
+    SessionSpec,
+    Table,
+)
 from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_dict, as_text, as_time, decoded
@@ -186,6 +199,8 @@ def _object(text: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"unreadable": str(text)}
 
 
+# -- originals of messages that a fork copied under new ids
+
 _ID = re.compile(r"msg_([0-9a-f]{12})")
 _CLOCK_BITS = 36  # an id starts with this much of the millisecond it was made in
 _TOLERANCE = 60_000  # milliseconds between a message and its id
@@ -250,11 +265,12 @@ def _is_copy(name: str, made: Any) -> bool:
     return min(apart, (1 << _CLOCK_BITS) - apart) > _TOLERANCE
 
 
+# -- versions without a database: a file per session, message and part
+
 _LARGEST = 64 << 20
 _RECENT = 24 * 3600  # seconds in which a session may still be written
 _INFO, _JSON = "info", ".json"
 _TREE_RANK = 1  # databases come first: they were made from the tree
-_TREE_BY_SESSION = 5
 _NAME = re.compile(r"[\w-]{1,200}")  # an id that is safe in a path
 
 
@@ -288,7 +304,7 @@ def tree_session(path: str, data: bytes, program: str) -> Conversation:
         ),
         items=items,
         project=as_text(facts.get("directory")),
-        project_rank=_TREE_BY_SESSION,
+        project_rank=_BY_SESSION,
         created_at=as_time(times.get("created")),
         updated_at=as_time(times.get("updated")),
     )

@@ -8,43 +8,17 @@ from typing import Any
 
 import orjson
 
-from sessiond.families.rollouts import threads as heads
-from sessiond.families.rollouts import threads as thread_names
-from sessiond.sourcekit.base import Conversation, Item, NotReady, Parser, SessionSpec, Source
+from sessiond.families.rollouts import threads
+from sessiond.sourcekit.base import (
+    Conversation,
+    Item,
+    NotReady,
+    Parser,
+    SessionSpec,
+    Source,
+    whole_json,
+)
 from sessiond.sourcekit.values import as_dict, as_text, as_time
-
-__all__ = ["RolloutSource"]
-
-
-class EarlySessions:
-    """Reads `{session, items}`."""
-
-    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.families.rollouts.rollout import RolloutParser  # when something changed
-
-        try:
-            whole = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
-            raise NotReady("is not complete JSON") from error
-        if not isinstance(whole, dict) or not isinstance(whole.get("items"), list):
-            raise NotReady("is not a session")
-        facts = as_dict(whole.get("session"))
-        name = os.path.splitext(os.path.basename(path))[0]
-        spec = SessionSpec(as_text(facts.get("id")) or name)
-        parser = RolloutParser(spec, {})
-        items = [
-            Item(str(number), value=value, record=parser.parse(value))
-            for number, value in enumerate(whole["items"])
-            if isinstance(value, dict)
-        ]
-        yield Conversation(spec, items=items, created_at=as_time(facts.get("timestamp")))
-
-
-def is_session(head: bytes) -> bool:
-    """Checks the first bytes only: the document may be longer."""
-    start = b"".join(head[:4096].split())
-    return start.startswith(b'{"session":{') and b'"items":[' in b"".join(head.split())
-
 
 _FOLDERS = ("sessions", "archived_sessions")
 _PREFIX = "rollout-"
@@ -59,52 +33,56 @@ class RolloutSource(Source):
     database_variable: str | None = None  # moves the database of thread names
     resume_command: tuple[str, ...] = ()  # takes the id of a thread
     edition = 4
-    documents = EarlySessions()
-    databases = thread_names.Names()
+    _names = threads.ThreadNames()  # of all agents
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.documents, self.databases = EarlySessions(), threads.Names()
 
     def home(self) -> str:
-        moved = self.environ.get(self.home_variable, "").strip()
-        if moved:
-            return self.folders.expand(moved)
-        return os.path.join(self.folders.home(), *self.home_folder)
+        return self.moved(self.home_variable) or os.path.join(
+            self.folders.home(), *self.home_folder
+        )
 
     def places(self) -> list[str]:
         home = self.home()
         folders = [os.path.join(home, folder) for folder in _FOLDERS]
-        return folders + thread_names.databases(self._database_folders(home))[:1]
+        return folders + threads.databases(self._database_folders(home))[:1]
 
     def _database_folders(self, home: str) -> list[str]:
-        moved = self.environ.get(self.database_variable or "", "").strip()
-        return [self.folders.expand(moved)] if moved else [home, os.path.join(home, "sqlite")]
+        moved = self.moved(self.database_variable or "")
+        return [moved] if moved else [home, os.path.join(home, "sqlite")]
 
     def classify(self, path: str) -> str | None:
         name = os.path.basename(path)
-        if thread_names.is_database(name):
+        if threads.is_database(name):
             return "database"
         if name.endswith(".jsonl"):
-            return "transcript" if name.startswith(_PREFIX) or heads.is_rollout_file(path) else None
+            return (
+                "transcript" if name.startswith(_PREFIX) or threads.is_rollout_file(path) else None
+            )
         return "document" if name.startswith(_PREFIX) and name.endswith(".json") else None
 
     def claims(self, path: str, head: bytes) -> bool:
         if path.endswith(".json"):
             return self.provider is None and is_session(head)
-        return heads.is_rollout(head) and self._is_own(head)
+        return threads.is_rollout(head) and self._is_own(head)
 
     def _is_own(self, head: bytes) -> bool:
-        provider = heads.meta_of(head).provider
+        provider = threads.meta_of(head).provider
         if self.provider:
             return provider == self.provider
         return provider not in {other.provider for other in RolloutSource.__subclasses__()} - {None}
 
     def sidecars(self, path: str) -> Sequence[str]:
-        if thread_names.is_database(os.path.basename(path)):
+        if threads.is_database(os.path.basename(path)):
             return super().sidecars(path)
-        return (os.path.join(_home_of(path), thread_names.LIST),)
+        return (os.path.join(_home_of(path), threads.LIST),)
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         home = _home_of(path)
         names = self._names.of(home, self._database_folders(home))
-        return heads.identify(path, head, names, self.resume_command)
+        return threads.identify(path, head, names, self.resume_command)
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         from sessiond.families.rollouts.rollout import RolloutParser  # when something changed
@@ -126,8 +104,6 @@ class RolloutSource(Source):
             path: b"".join(orjson.dumps({"timestamp": moment, **line}) + b"\n" for line in lines)
         }
 
-    _names = thread_names.ThreadNames()
-
 
 def _home_of(path: str) -> str:
     """The folder around the sessions folder that holds a rollout."""
@@ -137,3 +113,33 @@ def _home_of(path: str) -> str:
             break
         folder = os.path.dirname(folder)
     return os.path.dirname(folder)
+
+
+# -- sessions of the first releases: one JSON document each, rewritten after every turn
+
+
+class EarlySessions:
+    """Reads `{session, items}`."""
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.families.rollouts.rollout import RolloutParser  # when something changed
+
+        whole = whole_json(data)
+        if not isinstance(whole, dict) or not isinstance(whole.get("items"), list):
+            raise NotReady("is not a session")
+        facts = as_dict(whole.get("session"))
+        name = os.path.splitext(os.path.basename(path))[0]
+        spec = SessionSpec(as_text(facts.get("id")) or name)
+        parser = RolloutParser(spec, {})
+        items = [
+            Item(str(number), value=value, record=parser.parse(value))
+            for number, value in enumerate(whole["items"])
+            if isinstance(value, dict)
+        ]
+        yield Conversation(spec, items=items, created_at=as_time(facts.get("timestamp")))
+
+
+def is_session(head: bytes) -> bool:
+    """Checks the first bytes only: the document may be longer."""
+    start = b"".join(head[:4096].split())
+    return start.startswith(b'{"session":{') and b'"items":[' in b"".join(head.split())

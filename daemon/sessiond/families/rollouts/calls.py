@@ -13,7 +13,7 @@ from sess_schema.calls import path_in, progress
 from sessiond.families.rollouts.prompts import images_of, joined
 from sessiond.sourcekit.base import Described, Event, Result
 from sessiond.sourcekit.toolbox import edits_of_arguments, edits_of_patch
-from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_list, as_milliseconds, as_text, strings
 
 _TOOLS = {
     kinds.SHELL: (
@@ -43,16 +43,6 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ACTIONS = {"Add": "write", "Update": "edit", "Delete": "edit"}
 _LONGEST_SUMMARY = 1000
 _MOST_FILES = 1000
-
-
-def decoded(given: Any) -> Any:
-    """Arguments are JSON in a string; custom tools take any text."""
-    if isinstance(given, str) and given.lstrip()[:1] == "{":
-        try:
-            return orjson.loads(given)
-        except orjson.JSONDecodeError:
-            return given
-    return given
 
 
 def describe(tool: str | None, given: Any) -> Described:
@@ -151,8 +141,7 @@ def _summary(tool: str | None, given: Any) -> str:
 
 
 def _plan(values: dict[str, Any]) -> str:
-    plan = values.get("plan")
-    return progress(plan if isinstance(plan, list) else [])
+    return progress(as_list(values.get("plan")))
 
 
 def _first(given: Any, *names: str) -> str:
@@ -164,6 +153,8 @@ def _line(text: str) -> str:
     text = " ".join(text[: 4 * _LONGEST_SUMMARY].split())
     return text if len(text) <= _LONGEST_SUMMARY else text[:_LONGEST_SUMMARY] + "..."
 
+
+# -- how a call ended
 
 _HEAD = 400  # Codex writes its own header before the output of a command
 _LONGEST_OUTPUT = 256 << 10
@@ -293,8 +284,7 @@ class Outcomes:
         self._open = {  # tools by call
             call: as_text(tool) for call, tool in as_dict(state.get("calls")).items()
         }
-        answered = state.get("answered")
-        self._answered = [*filter(as_text, answered)] if isinstance(answered, list) else []
+        self._answered = [*filter(as_text, as_list(state.get("answered")))]
 
     def state(self) -> dict[str, Any]:
         kept = {

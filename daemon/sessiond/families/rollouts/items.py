@@ -1,4 +1,4 @@
-"""Reads response items, the model's input and output, and client events, which repeat some of them."""
+"""Reads response items, the model's input and output, and client events, which repeat some."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sess_schema import labels
 from sessiond.families.rollouts.calls import (
     SPAWN,
     Outcomes,
-    decoded,
     describe,
     spawned,
     tool_result,
 )
 from sessiond.families.rollouts.prompts import images_of, joined, read_prompt
 from sessiond.sourcekit.base import LINK_RESULT, TITLE_SUMMARY, Event, Link, Record, Retire, Title
-from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_text, strings
+from sessiond.sourcekit.toolbox import arguments_in
+from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_list, as_text, strings
 
 _SILENT_ITEMS = frozenset(
     {
@@ -113,7 +113,7 @@ def _read_local_shell(record: Record, item: dict[str, Any], place: str) -> None:
 def _read_call(record: Record, item: dict[str, Any], place: str, tool: str | None = None) -> None:
     tool = tool or _tool(item)
     name = next((name for name in _INPUTS if item.get(name) is not None), _INPUTS[0])
-    given = decoded(item.get(name))
+    given = arguments_in(item.get(name))
     described = describe(tool, given)
     record.role = "assistant"
     record.events.append(
@@ -164,6 +164,8 @@ _READERS: dict[str, Callable[[Record, dict[str, Any], str], None]] = {
     "local_shell_call": _read_local_shell,
 }
 
+
+# -- client events: copies of messages, ends of calls, and changes to the thread
 
 _MIRRORS = {
     "user_message": "user",
@@ -251,7 +253,7 @@ def _read_item(record: Record, item: dict[str, Any], thread: str, outcomes: Outc
     elif kind == "CollabAgentToolCall":
         children = item.get("receiver_thread_ids")
         if item.get("tool") == _SPAWN and item.get("sender_thread_id") in (None, thread):
-            for child in children if isinstance(children, list) else ():
+            for child in as_list(children):
                 _add_link(record, child, item.get("id"))
     outcomes.note(item.get("id"), item)
 
@@ -269,8 +271,7 @@ def _add_link(record: Record, child: Any, call: Any) -> None:
 
 def _review(output: dict[str, Any]) -> str:
     lines = [as_text(output.get("overall_explanation"))]
-    findings = output.get("findings")
-    for finding in findings if isinstance(findings, list) else ():
+    for finding in as_list(output.get("findings")):
         lines += [as_text(as_dict(finding).get(name)) for name in ("title", "body")]
     return "\n".join(line for line in lines if line)
 

@@ -14,7 +14,16 @@ from sessiond.families.rollouts.items import mirrored, read_item, read_mirror, r
 from sessiond.families.rollouts.prompts import joined
 from sessiond.families.rollouts.threads import read_meta
 from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec, Usage
-from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_text, as_time, is_uuid, strings
+from sessiond.sourcekit.values import (
+    OPAQUE,
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    as_time,
+    is_uuid,
+    strings,
+)
 
 _SILENT = frozenset(
     {
@@ -38,8 +47,7 @@ class RolloutParser:
         self._goal = as_text(state.get("goal"))
         self._has_items = state.get("items") is True  # messages appear as items, not only as events
         self._encrypted = state.get("encrypted") is True  # the last reasoning item has no text
-        mirrors = state.get("mirrors")
-        self._mirrors = [*filter(as_text, mirrors)] if isinstance(mirrors, list) else []
+        self._mirrors = [*filter(as_text, as_list(state.get("mirrors")))]
         self._identity = Identity(spec.native_id, as_dict(state.get("identity")))
         self._tokens = Tokens(as_dict(state.get("tokens")))
         self._outcomes = Outcomes(state)
@@ -192,6 +200,11 @@ def _unwrapped(value: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
     return "response_item", value, ""
 
 
+# -- ids for records that have none: the same in every copy, whatever timestamp the copy has
+# A fork starts with its parent's lines under new timestamps; a subagent's fork omits most of them.
+# So the id of a record depends on its turn and its content, not on its neighbours. In logs without
+# turn ids it depends on everything before the record.
+
 _REMEMBERED = 128  # digests of a turn's records, to number repeats
 
 
@@ -263,6 +276,8 @@ def _encoded(payload: Any) -> bytes:
     except TypeError:  # a number or string that only the lenient decoder accepts
         return json.dumps(payload).encode()
 
+
+# -- tokens: running totals, which are repeated, and which forks continue
 
 _FIELDS = (
     *("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
@@ -342,11 +357,9 @@ class Tokens:
             message_id=key,
             request_id=key,
             model=model,
-            stop_reason=None,
             input_tokens=max(0, entered - cached - written),
             output_tokens=output,
             cache_write_tokens=written,
-            cache_write_1h_tokens=0,
             cache_read_tokens=cached,
             context_window=self._window or None,
             reasoning_tokens=min(reasoning, output),

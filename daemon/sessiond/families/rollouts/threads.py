@@ -128,6 +128,8 @@ def identify(
     )
 
 
+# -- names: in a list beside the sessions, now in a database
+
 LIST = "session_index.jsonl"
 _DATABASE = re.compile(r"state_(\d{1,9})\.sqlite")
 _LARGEST = 4 << 20

@@ -24,8 +24,6 @@ from sessiond.sourcekit.values import as_dict, as_text, as_time
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign, KnownRows
 
-__all__ = ["SOURCE", "AntigravitySource"]
-
 _CLI = "antigravity-cli"
 _HOMES = (_CLI, "antigravity", "antigravity-ide", "antigravity-acp")
 _CONVERSATIONS, _BRAIN, _GENERATED = "conversations", "brain", ".system_generated"

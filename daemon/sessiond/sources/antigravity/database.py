@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sess_schema import labels
-from sessiond.engines.databases import Layout, Listed, Table
 from sessiond.sourcekit.base import (
     TITLE_AI,
     Conversation,
     Event,
+    Layout,
+    Listed,
     Record,
     Result,
     SessionSpec,
+    Table,
     Title,
     Usage,
 )
@@ -128,6 +130,8 @@ def _response(used: Message) -> str:
     """What tells a response from others; its counts if it has no id."""
     return used.text(11) or used.text(12) or used.text(7) or repr(counts(used))
 
+
+# -- steps: what is decoded of them, and what it says
 
 _PROMPT, _ANSWER, _ERROR, _CHECKPOINT = 14, 15, 17, 23
 _EPHEMERAL, _HISTORY, _SYSTEM = 90, 98, 101

@@ -7,16 +7,16 @@ from typing import Any
 
 from sess_schema import kinds, labels
 from sess_schema.edits import Edit
-from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Retire, SessionSpec, Title
+from sessiond.sourcekit.base import Event, Record, Result, Retire, SessionSpec
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.toolbox import Toolbox, event_of
 from sessiond.sourcekit.values import (
     as_dict,
+    as_list,
     as_milliseconds,
     as_text,
     as_time,
     decoded,
-    prompt_title,
 )
 
 _TIMES = re.compile(r"\A(?:(?:Created|Completed) At: (\S+)\s*\n){1,2}")
@@ -73,7 +73,7 @@ class TranscriptParser:
             record.events.append(Event("assistant", text.strip()))
         calls = value.get("tool_calls")
         made = list[str]()
-        for number, one in enumerate(map(as_dict, calls if isinstance(calls, list) else ())):
+        for number, one in enumerate(map(as_dict, as_list(calls))):
             call_id = as_text(one.get("id")) or f"{record.native_id}.{number}"
             given = unwrapped(one.get("args"))
             pointer = f"/tool_calls/{number}/args"
@@ -102,6 +102,8 @@ class TranscriptParser:
         record.results.append(Result(call_id, output, told, took, pointer="/content"))
 
 
+# -- prompts: what a person wrote, and what the program adds to it
+
 _REQUEST = re.compile(r"<USER_REQUEST>\s*(.*?)\s*</USER_REQUEST>", re.DOTALL)
 _MODEL = re.compile(r"setting `Model Selection` from .+? to (.+?)\.(?:\s|\Z)", re.DOTALL)
 
@@ -113,9 +115,7 @@ def read_prompt(record: Record, text: str, images: int = 0, *, queued: bool = Fa
     text = (asked[1] if asked else text).strip()
     if text or images:
         label = labels.COMMAND if text.startswith("/") else labels.QUEUED if queued else None
-        record.events.append(Event("user", text or "[image]", label=label, images=images))
-        if title := prompt_title(text, label):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(text, images, label=label)
     if added:
         record.events.append(Event("system", added, label=labels.CONTEXT))
 
@@ -125,6 +125,8 @@ def chosen_model(text: str) -> str | None:
     found = _MODEL.findall(text)
     return found[-1].strip() if found else None
 
+
+# -- calls
 
 _TOOLS = Toolbox(
     {
@@ -187,7 +189,7 @@ def _edits(given: dict[str, Any]) -> list[Edit]:
     chunks = given.get("ReplacementChunks")
     chunks = decoded(chunks) if isinstance(chunks, str) else chunks
     edits = []
-    for chunk in [given, *map(as_dict, chunks if isinstance(chunks, list) else ())]:
+    for chunk in [given, *map(as_dict, as_list(chunks))]:
         old, new = chunk.get("TargetContent"), chunk.get("ReplacementContent")
         if path and isinstance(old, str) and isinstance(new, str):
             edits.append(Edit(path, old, new))

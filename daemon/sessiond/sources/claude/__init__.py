@@ -15,8 +15,6 @@ from sessiond.sourcekit.disk import small_json
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_text
 
-__all__ = ["SOURCE", "ClaudeSource"]
-
 _PROJECTS = "projects"
 _SUBAGENTS = "subagents"
 _TOOL_RESULTS = "tool-results"

@@ -158,6 +158,10 @@ def _trimmed(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
+# -- what a file repeats, from record to record and from run to run
+# One response spans several lines that may repeat its earlier blocks, and titles and other notes
+# are appended repeatedly. The state is small, bounded JSON.
+
 _MESSAGES = 4  # responses of a session and its sidechains that may be written at once
 _BLOCKS = 256
 _NOTES = 32

@@ -10,7 +10,7 @@ from sess_schema.calls import named, path_in, progress
 from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.base import Described
 from sessiond.sourcekit.toolbox import as_hunk, edits_of_arguments
-from sessiond.sourcekit.values import as_text
+from sessiond.sourcekit.values import as_list, as_text
 
 _TOOLS = {
     kinds.SHELL: ("Bash", "PowerShell", "bash", "bash_code_execution"),
@@ -71,6 +71,8 @@ def _edits(tool: str | None, given: dict[str, Any]) -> tuple[Edit, ...]:
     return edits_of_arguments(path, given)
 
 
+# -- the input in one line, and the files that it names
+
 _LONGEST = 1000  # the whole input is stored too
 _PROMPT = 80
 
@@ -123,8 +125,7 @@ def _first_text(given: dict[str, Any], *names: str) -> str:
 
 
 def _items(given: dict[str, Any], name: str) -> list[Any]:
-    items = given.get(name)
-    return items if isinstance(items, list) else []
+    return as_list(given.get(name))
 
 
 def _value(*names: str) -> Callable[[dict[str, Any]], str]:

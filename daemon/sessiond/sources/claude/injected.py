@@ -13,7 +13,7 @@ import orjson
 from sess_common import escape
 from sess_schema import labels
 from sessiond.sourcekit.base import LINK_QUEUE, Link
-from sessiond.sourcekit.values import as_dict, as_text
+from sessiond.sourcekit.values import as_dict, as_list, as_text
 
 
 class Segment(NamedTuple):
@@ -197,6 +197,8 @@ def _plain(text: str) -> list[Segment]:
     return [Segment("user", None, text)]
 
 
+# -- messages from other agents of a team
+
 _MESSAGE = re.compile(
     r"<teammate-message(?P<facts>(?: [^<>]*)?)>(?P<text>.*?)(?:</teammate-message>|\Z)", re.DOTALL
 )
@@ -217,8 +219,7 @@ def messages(text: str) -> Iterator[tuple[str, str]]:
 
 def mailbox(attachment: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The same of messages that an attachment lists."""
-    listed = attachment.get("messages")
-    for one in listed if isinstance(listed, list) else ():
+    for one in as_list(attachment.get("messages")):
         if isinstance(one, dict):
             yield from _message(as_text(one.get("from")), as_text(one.get("text")) or "")
 

@@ -11,79 +11,28 @@ from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_milliseconds
 from sessiond.sources.claude.injected import mailbox, split_prompt
 
 # Metadata of a record; its message is elsewhere.
-_ENVELOPE = frozenset(
-    {
-        "agentId",
-        "cwd",
-        "effort",
-        "entrypoint",
-        "forkedFrom",
-        "gitBranch",
-        "isMeta",
-        "isSidechain",
-        "level",
-        "logicalParentUuid",
-        "messageId",
-        "parentToolUseID",
-        "parentUuid",
-        "permissionMode",
-        "promptId",
-        "promptSource",
-        "requestId",
-        "sessionId",
-        "sessionKind",
-        "session_id",
-        "slug",
-        "source_uuid",
-        "subtype",
-        "teamName",
-        "timestamp",
-        "toolUseID",
-        "type",
-        "userType",
-        "uuid",
-        "version",
-    }
-)
-_IDS = frozenset(
-    {
-        "bridgeSessionId",
-        "hash",
-        "id",
-        "key",
-        "leafUuid",
-        "originalHeadCommit",
-        "ownerAccountUuid",
-        "ownerOrganizationUuid",
-        "refusedUserMessageUuid",
-        "requestID",
-        "retractedMessageUuids",
-        "taskId",
-        "toolUseId",
-        "tool_use_id",
-    }
-)
+_ENVELOPE = frozenset({
+    "agentId", "cwd", "effort", "entrypoint", "forkedFrom", "gitBranch", "isMeta", "isSidechain",
+    "level", "logicalParentUuid", "messageId", "parentToolUseID", "parentUuid", "permissionMode",
+    "promptId", "promptSource", "requestId", "sessionId", "sessionKind", "session_id", "slug",
+    "source_uuid", "subtype", "teamName", "timestamp", "toolUseID", "type", "userType", "uuid",
+    "version",
+})  # fmt: skip
+_IDS = frozenset({
+    "bridgeSessionId", "hash", "id", "key", "leafUuid", "originalHeadCommit", "ownerAccountUuid",
+    "ownerOrganizationUuid", "refusedUserMessageUuid", "requestID", "retractedMessageUuids",
+    "taskId", "toolUseId", "tool_use_id",
+})  # fmt: skip
 _NOT_TEXT = _ENVELOPE | _IDS | OPAQUE
 # People read the message of an error; the rest is headers and stack.
 _ERROR_NOISE = _NOT_TEXT | {"headers", "request", "response", "stack"}
 _SYSTEM_REST = _NOT_TEXT | {"cause", "content", "direction", "error", "scope", "source"}
 
 # Settings and bookkeeping that are appended repeatedly.
-SILENT = frozenset(
-    {
-        "agent-name",
-        "agent-setting",
-        "atis-latch",
-        "bridge-session",
-        "file-history-snapshot",
-        "last-prompt",
-        "mode",
-        "permission-mode",
-        "session-id",
-        "started",
-        "worktree-state",
-    }
-)
+SILENT = frozenset({
+    "agent-name", "agent-setting", "atis-latch", "bridge-session", "file-history-snapshot",
+    "last-prompt", "mode", "permission-mode", "session-id", "started", "worktree-state",
+})  # fmt: skip
 
 
 def system_events(value: dict[str, Any]) -> list[Event]:

@@ -103,6 +103,11 @@ def machine_label(value: dict[str, Any]) -> str | None:
     return None
 
 
+# -- the queue: messages that a person types while the agent works
+# A message enters the queue and leaves it as the next prompt, which has a record of its own; in the
+# middle of a turn, where some versions write another record for it, before or after, and others
+# none; or back to the person.
+
 _MOST = 32
 _NEAR = 5000  # ms in which a prompt can be the one that just left the queue
 

@@ -295,6 +295,8 @@ def _elements(
     return contents.content_blocks(message.get("content"), place, record.warnings)
 
 
+# -- the fields that surround the content
+
 # Earlier records that left the conversation, as when another model answers instead.
 _WITHDRAWN = ("retractedMessageUuids", "supersedesUuids")
 _MOST_WITHDRAWN = 1000
@@ -326,6 +328,8 @@ def _withdrawn(record: Record, listed: Any) -> list[Retire]:
     ids = listed[:_MOST_WITHDRAWN] if isinstance(listed, list) else []
     return [Retire(one) for one in ids if as_text(one) and one != record.native_id]
 
+
+# -- what a response used
 
 SYNTHETIC = "<synthetic>"  # written by the client, not a model
 
@@ -395,6 +399,8 @@ def _as_cost(value: Any) -> float | None:
         return None
     return float(value) if 0 <= value < 1e9 else None
 
+
+# -- sessions of Claude Code on the web: `{"loglines": [...]}`, records as in transcripts
 
 _AFTER_TRANSCRIPTS = 1  # `fallback`: the same session may be here as a transcript, too
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,8 +17,6 @@ from sessiond.sourcekit.folders import ProjectFolder
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign, KnownRows
     from sessiond.sources.cursor.windows import Workspaces
-
-__all__ = ["SOURCE", "CursorSource"]
 
 _STATE = "state.vscdb"
 _STORE = "store.db"
@@ -62,13 +59,8 @@ class CursorSource(Source):
     known_from = REAL_FILES
     subscription = True
 
-    def __init__(
-        self,
-        extra_roots: Sequence[str] = (),
-        environ: Mapping[str, str] = os.environ,
-        platform: str = sys.platform,
-    ) -> None:
-        super().__init__(extra_roots, environ, platform)
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
         self.databases = CursorDatabases()
         self.documents = CursorDocuments(self._spec_of)
         slugs = [os.path.join(place, _PROJECTS) for place in self._agent_directories()]
@@ -176,12 +168,10 @@ class CursorSource(Source):
         return os.path.join(self.folders.application_data(), _APPLICATION, "User")
 
     def _agent_directories(self) -> list[str]:
-        moved = self.environ.get("CURSOR_CONFIG_DIR", "").strip()
-        places = [self.folders.expand(moved)] if moved else []
-        places.append(os.path.join(self.folders.home(), ".cursor"))
+        places = [self.moved("CURSOR_CONFIG_DIR"), os.path.join(self.folders.home(), ".cursor")]
         if self.platform not in ("darwin", "win32"):
             places.append(os.path.join(self.folders.config_home(), "cursor"))
-        return places
+        return [*filter(None, places)]
 
 
 class CursorDocuments:

@@ -289,6 +289,8 @@ def _read_user(
         read_segments(record, segments, images)
 
 
+# -- prompts: what a person typed, what Cursor added around it, and the time in it
+
 _QUERY, _TIMESTAMP = "user_query", "timestamp"
 _LABELS = {
     "system_reminder": labels.REMINDER,
@@ -422,6 +424,10 @@ def read_time(text: str) -> int | None:
         return None
     return as_time(moment.isoformat())
 
+
+# -- transcripts of older versions, which are plain text
+# `user:` and `assistant:` on lines of their own begin messages; `[Thinking]`, `[Tool call] NAME`
+# with indented arguments, and `[Tool result] NAME` begin sections of them.
 
 _ROLE = re.compile(r"^(user|assistant|A):[ \t]*$", re.MULTILINE)
 _SECTION = re.compile(r"^\[(Thinking|Tool call|Tool result)\][ \t]?(.*)$", re.MULTILINE)

@@ -10,6 +10,7 @@ from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
 from sessiond.sourcekit.values import (
     as_count,
     as_dict,
+    as_list,
     as_milliseconds,
     as_text,
     as_time,
@@ -20,7 +21,7 @@ from sessiond.sources.cursor.summaries import as_path
 from sessiond.sources.cursor.tool_calls import NO_CONTENTS, is_call, tool_event, tool_result
 
 _USERS = (1, "1", "user", "human")
-_SUMMARY, _THINKING = 22, 30  # capabilityType
+_SUMMARY_BUBBLE, _THINKING_BUBBLE = 22, 30  # capabilityType
 _NO_MODELS = frozenset({"", "auto", "default"})
 _MODES = {1: "ask", 2: "agent", 5: "plan"}
 _EARLIEST = 1_577_836_800_000  # 2020; earlier values come from a performance clock
@@ -43,7 +44,7 @@ def parse_bubble(
     """
     body, images = _body(bubble)
     typed = is_user(bubble.get("type"))
-    outcomes = _listed(bubble.get("toolResults"))
+    outcomes = as_list(bubble.get("toolResults"))
     role = "tool" if outcomes and not body else "user" if typed else "assistant"
     record = Record(role, role)
     record.native_id = as_text(bubble.get("bubbleId")) or as_text(bubble.get("id")) or fallback_id
@@ -54,7 +55,7 @@ def parse_bubble(
     _read_thoughts(record, bubble)
     if typed:
         _read_prompt(record, bubble, body, images + _image_count(bubble))
-    elif bubble.get("capabilityType") == _SUMMARY:
+    elif bubble.get("capabilityType") == _SUMMARY_BUBBLE:
         text = summary_text(bubble.get("conversationSummary")) or body or "Summarized the chat."
         record.events.append(Event("summary", text, label=labels.COMPACT))
     else:
@@ -87,10 +88,6 @@ def is_user(kind: Any) -> bool:
     return isinstance(kind, (int, float, str)) and not isinstance(kind, bool) and kind in _USERS
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _read_time(record: Record, bubble: dict[str, Any]) -> None:
     written = bubble.get("createdAt")
     record.ts = time_of(written)
@@ -110,14 +107,9 @@ def _usage(bubble: dict[str, Any], record: Record) -> Usage | None:
         return None
     return Usage(
         message_id=record.native_id,
-        request_id=None,
         model=record.model,
-        stop_reason=None,
         input_tokens=given,
         output_tokens=made,
-        cache_write_tokens=0,
-        cache_write_1h_tokens=0,
-        cache_read_tokens=0,
     )
 
 
@@ -139,13 +131,13 @@ def _image_count(bubble: dict[str, Any]) -> int:
     """The same image may be listed as sent and as selected."""
     context = as_dict(bubble.get("context"))
     lists = (bubble.get("images"), context.get("selectedImages"), context.get("images"))
-    return max(len(_listed(images)) for images in lists)
+    return max(len(as_list(images)) for images in lists)
 
 
 def _read_thoughts(record: Record, bubble: dict[str, Any]) -> None:
     text = _thought(bubble.get("thinking"))
     if not text:
-        blocks = map(_thought, _listed(bubble.get("allThinkingBlocks")))
+        blocks = map(_thought, as_list(bubble.get("allThinkingBlocks")))
         text = "\n\n".join(filter(None, blocks))
     if not text and _is_thinking(bubble):
         text = _body(bubble)[0]
@@ -155,7 +147,7 @@ def _read_thoughts(record: Record, bubble: dict[str, Any]) -> None:
 
 
 def _is_thinking(bubble: dict[str, Any]) -> bool:
-    return bubble.get("capabilityType") == _THINKING and not is_user(bubble.get("type"))
+    return bubble.get("capabilityType") == _THINKING_BUBBLE and not is_user(bubble.get("type"))
 
 
 def _thought(value: Any) -> str:
@@ -216,7 +208,7 @@ def _error(details: Any) -> str:
 def _code_blocks(bubble: dict[str, Any], body: str) -> list[str]:
     """The code that the text does not show, fenced."""
     blocks: dict[str, None] = {}
-    for block in _listed(bubble.get("codeBlocks")):
+    for block in as_list(bubble.get("codeBlocks")):
         content = as_text(as_dict(block).get("content"))
         if content is None or not content.strip() or content.strip() in body:
             continue
@@ -238,7 +230,7 @@ def _calls(
     calls = [(own, f"{pointer}/toolFormerData")]
     if not is_call(own):
         calls.append((extra_tool, tool_pointer))
-    for index, call in enumerate(_listed(bubble.get("toolFormers"))):
+    for index, call in enumerate(as_list(bubble.get("toolFormers"))):
         calls.append((call, f"{pointer}/toolFormers/{index}"))
     for call, place in calls:
         if isinstance(call, dict) and is_call(call):
@@ -269,6 +261,8 @@ def _read_results(record: Record, outcomes: list[Any], pointer: str) -> None:
             record.events.append(Event("system", result.output.strip(), label=labels.TOOL_RESULT))
 
 
+# -- the files, selections, links and other things that a person attached to a prompt
+
 # Members of a bubble or of its `context`, in the order shown.
 _LISTS = (
     *("fileSelections", "folderSelections", "attachedFolders", "attachedFoldersNew"),
@@ -294,7 +288,7 @@ def attachments(bubble: dict[str, Any]) -> str:
 
 
 def _described(listed: Any) -> Iterator[str]:
-    for item in listed if isinstance(listed, list) else ():
+    for item in as_list(listed):
         facts = item if isinstance(item, dict) else {"name": item}
         head = _place(facts) or next(filter(None, (as_text(facts.get(n)) for n in _NAMES)), "")
         text = _text(facts)
@@ -327,7 +321,7 @@ def _text(facts: dict[str, Any]) -> str:
     return readable(text)[0].strip("\n")
 
 
-_NOTES_SUMMARY, _TODOS = "summary", "todos"
+_SUMMARY_NOTE, _TODO_NOTE = "summary", "todos"
 _MARKS = {"completed": "x", "in_progress": "~", "cancelled": "-"}
 
 
@@ -343,22 +337,22 @@ def notes_of(facts: dict[str, Any], composer_id: str) -> list[Note]:
     if text := summary_text(latest.get("summary")):
         covered = as_dict(latest.get("summary")).get("truncationLastBubbleIdInclusive")
         after = as_text(latest.get("lastBubbleId")) or as_text(covered)
-        bubble = {"type": _NOTES_SUMMARY, "text": text}
-        found.append(Note(f"{composer_id}-{_NOTES_SUMMARY}", bubble, after))
+        bubble = {"type": _SUMMARY_NOTE, "text": text}
+        found.append(Note(f"{composer_id}-{_SUMMARY_NOTE}", bubble, after))
     todos = facts.get("todos")
     if isinstance(todos, list) and _lines(todos):
-        found.append(Note(f"{composer_id}-{_TODOS}", {"type": _TODOS, "todos": todos}))
+        found.append(Note(f"{composer_id}-{_TODO_NOTE}", {"type": _TODO_NOTE, "todos": todos}))
     return found
 
 
 def read_note(bubble: dict[str, Any]) -> Record | None:
     """The record of a note; None if the bubble is a message."""
-    if bubble.get("type") == _NOTES_SUMMARY:
+    if bubble.get("type") == _SUMMARY_NOTE:
         text = summary_text(bubble.get("text"))
-        return Record(_NOTES_SUMMARY, events=[Event("summary", text, label=labels.COMPACT)])
-    if bubble.get("type") == _TODOS and isinstance(bubble.get("todos"), list):
+        return Record(_SUMMARY_NOTE, events=[Event("summary", text, label=labels.COMPACT)])
+    if bubble.get("type") == _TODO_NOTE and isinstance(bubble.get("todos"), list):
         text = "\n".join(_lines(bubble["todos"]))
-        return Record(_TODOS, events=[Event("system", text, label=labels.TODO)])
+        return Record(_TODO_NOTE, events=[Event("system", text, label=labels.TODO)])
     return None
 
 

@@ -209,6 +209,10 @@ def _first_of_turns(made: Iterable[str]) -> Iterator[tuple[int, str]]:
             yield int(number), key
 
 
+# -- the whole history, of which a summary hides the first part
+# A root lists the messages that the model sees. What a summary replaced is in its archives, or, as
+# protobuf, in the turns; the turns also tell when each of them began and ended.
+
 Timing = tuple[int, int]  # start and end
 
 

@@ -10,7 +10,7 @@ from sessiond.engines.steps import hash64
 from sessiond.sourcekit.base import Item
 from sessiond.sourcekit.folders import folder_of_window
 from sessiond.sourcekit.foreign import Foreign, KnownRow, KnownRows
-from sessiond.sourcekit.values import as_dict, as_line, as_text
+from sessiond.sourcekit.values import as_dict, as_line, as_list, as_text
 from sessiond.sources.cursor.bubbles import Note, is_user, mode_of, model_of, notes_of, time_of
 from sessiond.sources.cursor.changes import HEADER, digest
 from sessiond.sources.cursor.richtext import unwrap
@@ -93,26 +93,22 @@ def _words(value: Any) -> str | None:
     return as_text((as_text(value) or "").strip())
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _ids(*lists: Any) -> list[str]:
     """The strings of the lists, each once."""
-    texts = (as_text(item) for items in lists for item in _listed(items))
+    texts = (as_text(item) for items in lists for item in as_list(items))
     return [*dict.fromkeys(text for text in texts if text)]
 
 
 def _repos(value: Any) -> list[str]:
-    return _ids([as_dict(repo).get("repoPath") for repo in _listed(value)])
+    return _ids([as_dict(repo).get("repoPath") for repo in as_list(value)])
 
 
 def _branch(facts: dict[str, Any]) -> str | None:
     """The branch that was used last, or the one at the start."""
     found = [
         (time_of(branch.get("lastInteractionAt")) or 0, name)
-        for repo in _listed(facts.get("trackedGitRepos"))
-        for branch in map(as_dict, _listed(as_dict(repo).get("branches")))
+        for repo in as_list(facts.get("trackedGitRepos"))
+        for branch in map(as_dict, as_list(as_dict(repo).get("branches")))
         if (name := _words(branch.get("branchName")))
     ]
     newest = max((time for time, _ in found), default=0)
@@ -138,7 +134,7 @@ def _model(facts: dict[str, Any]) -> str | None:
 
 def _read_order(composer: Composer, headers: Any) -> None:
     known: dict[str, None] = {}
-    for header in _listed(headers):
+    for header in as_list(headers):
         bubble_id = _bubble_id(header) if isinstance(header, dict) else as_text(header)
         if bubble_id is None or bubble_id in known:
             continue
@@ -158,7 +154,7 @@ def _bubble_id(bubble: dict[str, Any]) -> str | None:
 def _inline(facts: dict[str, Any], order: list[str]) -> Iterator[Inline]:
     tools = _tools(facts)
     listed: set[str] = set()
-    for number, bubble in enumerate(_listed(facts.get("conversation"))):
+    for number, bubble in enumerate(as_list(facts.get("conversation"))):
         if not isinstance(bubble, dict):
             continue
         bubble_id = _bubble_id(bubble) or f"bubble-{number}"
@@ -175,12 +171,15 @@ def _inline(facts: dict[str, Any], order: list[str]) -> Iterator[Inline]:
 def _tools(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Tool calls by the id of their bubble."""
     tools: dict[str, dict[str, Any]] = {}
-    for capability in _listed(facts.get("capabilities")):
+    for capability in as_list(facts.get("capabilities")):
         if isinstance(capability, dict) and capability.get("type") == _TOOLS:
             calls = unwrap(as_dict(capability.get("data")).get("bubbleDataMap"))
             tools.update({k: call for k, call in as_dict(calls).items() if isinstance(call, dict)})
     return tools
 
+
+# -- the list of conversations: a table, in older versions one large value
+# `ItemTable` also contains credentials; only the keys named here are ever read.
 
 _TABLE = "composerHeaders"
 _LIST = "composer.composerHeaders"
@@ -204,7 +203,7 @@ class Headers:
         if rowid != self._state.get("headers"):
             self._state["headers"] = rowid
             yield from self._differing(
-                {composer_id: found[1] for composer_id, found in self._listed().items()}
+                {composer_id: found[1] for composer_id, found in self._entries().items()}
             )
         if complete and self._has_table:
             rows = self._foreign.rows(f"SELECT composerId, value FROM {_TABLE}")
@@ -222,7 +221,7 @@ class Headers:
         row = self._row(composer_id)
         if row:
             return row[1]
-        listed = self._listed().get(composer_id)
+        listed = self._entries().get(composer_id)
         return listed[1] if listed else None
 
     def item(self, composer_id: str) -> Item | None:
@@ -234,7 +233,7 @@ class Headers:
         row = self._row(composer_id)
         if row:
             return row[0]
-        listed = self._listed().get(composer_id)
+        listed = self._entries().get(composer_id)
         return listed[0] if listed else Composer(composer_id)
 
     def is_subagent(self, composer_id: str) -> bool:
@@ -265,7 +264,7 @@ class Headers:
         rows = self._foreign.rows("SELECT rowid FROM ItemTable WHERE key = ?", (_LIST,))
         return rows[0][0] if rows else None
 
-    def _listed(self) -> dict[str, tuple[Composer, int]]:
+    def _entries(self) -> dict[str, tuple[Composer, int]]:
         if self._list is None:
             self._list = {}
             if self._foreign.has_table("ItemTable"):
@@ -277,12 +276,14 @@ class Headers:
 
     def _read_list(self, value: Any) -> None:
         assert self._list is not None
-        entries = as_dict(unwrap(value)).get("allComposers")
-        for entry in entries if isinstance(entries, list) else ():
+        for entry in as_list(as_dict(unwrap(value)).get("allComposers")):
             composer_id = as_text(as_dict(entry).get("composerId"))
             header = read_header(entry) if composer_id else None
             if composer_id and header:
                 self._list[composer_id] = header, hash64(as_line(entry))
+
+
+# -- the order of records: by the headers, and those that these leave out by time
 
 
 def arrange(

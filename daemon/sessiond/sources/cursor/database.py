@@ -11,6 +11,7 @@ from sessiond.reading.tail import LONGEST_LINE
 from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
 from sessiond.sourcekit.folders import folder_of_window
 from sessiond.sourcekit.foreign import NO_PLACE, Foreign, KnownRow, KnownRows
+from sessiond.sourcekit.values import as_list
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
     BUBBLE,
@@ -244,8 +245,7 @@ class DatabaseReader:
         """Use the folders of the bubble's window if nothing better is known."""
         if change.project_rank or not isinstance(bubble, dict):
             return
-        uris = bubble.get("workspaceUris")
-        for uri in uris if isinstance(uris, list) else ():
+        for uri in as_list(bubble.get("workspaceUris")):
             if folder := folder_of_window(uri):
                 change.project, change.project_rank = folder, _BY_REPOSITORY
                 return

@@ -121,6 +121,8 @@ def _dumps(value: Any) -> bytes:
         return orjson.dumps(repr(value))
 
 
+# -- conversations whose bubbles are all in one value, not in rows of their own
+
 _PLACE = 0  # they have no rowids
 
 

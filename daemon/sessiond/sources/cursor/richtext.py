@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sess_common import decode
-from sessiond.sourcekit.values import OPAQUE, as_dict, as_text
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_list, as_text
 
 _MOST_WRAPPERS = 3
 _JSON_STARTS = ("{", "[", '"')
@@ -165,21 +165,21 @@ class _Writer:
         elif kind in _LISTS:
             self._bullets(node, kind, inside)
         elif kind in _BLOCKS:
-            self._later(_BEGIN_LINE, _text_of(node), _listed(inside), _END_LINE)
+            self._later(_BEGIN_LINE, _text_of(node), as_list(inside), _END_LINE)
         else:
-            self._later(_text_of(node), _listed(inside))
+            self._later(_text_of(node), as_list(inside))
 
     def _fence(self, node: dict[str, Any], inside: Any) -> None:
         language = as_text(node.get("language"))
         language = language or as_text(as_dict(node.get("attrs")).get("language")) or ""
-        body = [_text_of(node), _listed(inside)]
+        body = [_text_of(node), as_list(inside)]
         self._later(_BEGIN_LINE, f"```{language}\n", *body, "\n```", _END_LINE)
 
     def _bullets(self, node: dict[str, Any], kind: str, inside: Any) -> None:
         numbered = kind == "orderedlist" or node.get("listType") == "number"
         number = 0
         items: list[Any] = []
-        for item in _listed(inside):
+        for item in as_list(inside):
             if _holds_only_lists(item):
                 items.append(_children(item))
                 continue
@@ -196,10 +196,6 @@ def _holds_only_lists(item: Any) -> bool:
     return all(isinstance(node, dict) and node.get("type") == "list" for node in inside)
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _text_of(node: dict[str, Any]) -> str:
     return as_text(node.get("text")) or ""
 
@@ -214,22 +210,14 @@ def _mention(node: dict[str, Any]) -> str:
     return name if not name or name.startswith("@") else f"@{name}"
 
 
+# -- the readable texts of a call's arguments and results
+
 # What Cursor computes about a call or a result; nobody wrote or reads it.
-MACHINERY = frozenset(
-    {
-        "afterContentId",
-        "beforeContentId",
-        "codeblockId",
-        "effectiveSandboxPolicy",
-        "endedReason",
-        "modelCallId",
-        "parsingResult",
-        "repositoryInfo",
-        "requestedSandboxPolicy",
-        "toolCallBinary",
-        "toolCallId",
-    }
-)
+MACHINERY = frozenset({
+    "afterContentId", "beforeContentId", "codeblockId", "effectiveSandboxPolicy", "endedReason",
+    "modelCallId", "parsingResult", "repositoryInfo", "requestedSandboxPolicy", "toolCallBinary",
+    "toolCallId",
+})  # fmt: skip
 _NAMES_OF_KINDS = frozenset({*MACHINERY, "mimeType", "outputMode", "selectedTool", "type"})
 _OPAQUE_MEMBER = re.compile(
     rf'"({"|".join(sorted(OPAQUE))}|toolCallBinary)\\?"\s*:\s*\\?"([^"\\]*)'

@@ -260,6 +260,10 @@ def _role_and_content(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and as_text(value.get("role")) else None
 
 
+# -- turns: all that was said, also what the model no longer sees
+# They are protobuf, and become messages as the chat keeps them for its model. Field numbers are
+# those of Cursor's `agent.v1`.
+
 _AGENT, _SHELL_TURN = 1, 2  # kinds of turns
 _ASSISTANT, _CALL, _THINKING = 1, 2, 3  # kinds of steps
 _CALL_ID, _CALL_STARTED, _CALL_ENDED = 57, 59, 60

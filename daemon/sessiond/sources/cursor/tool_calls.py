@@ -15,7 +15,7 @@ from sess_schema.calls import bare
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described, Event, Result
 from sessiond.sourcekit.toolbox import as_hunk, edits_of_patch
-from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_list, as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.richtext import (
     MACHINERY,
     error_text,
@@ -215,6 +215,8 @@ def _duration(data: dict[str, Any], result: Any) -> int | None:
     return as_milliseconds(end - start) if start is not None and end is not None else None
 
 
+# -- arguments, as Cursor parsed them and as the model wrote them
+
 # Keys of a call's arguments, best first: as Cursor parsed them, then as the model wrote them.
 PLACES = ("params", "rawArgs", "args", "arguments", "input")
 _NESTED_JSON = frozenset({"parameters", "args", "arguments"})
@@ -303,6 +305,10 @@ def searchable(arguments: Arguments) -> tuple[str, int]:
     return "\n".join((*lines, *arguments.loose)), images
 
 
+# -- what an edit changed
+# Older versions keep the texts before and after it, or a diff, in the call. Since April 2026 the
+# call has only their ids, and each text is a row of its own (`composer.content.<hash>`).
+
 _PREFIX = "composer.content."
 _LARGEST = 8 << 20
 _OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256
@@ -371,7 +377,7 @@ def _of_diff(path: str, diff: Any) -> tuple[Edit, ...]:
         return edits_of_patch(diff, path)
     if isinstance(diff, dict):
         diff = diff.get("chunks") or diff.get("hunks")
-    chunks = diff if isinstance(diff, list) else []
+    chunks = as_list(diff)
     hunks = tuple(filter(None, map(_hunk, chunks)))
     return (Edit(path, hunks=hunks),) if hunks else ()
 

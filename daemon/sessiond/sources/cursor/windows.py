@@ -24,7 +24,7 @@ from sessiond.sourcekit.foreign import (
     after,
     fingerprint,
 )
-from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_list, as_text, as_time
 from sessiond.sources.cursor.bubbles import prompt_text, time_of
 from sessiond.sources.cursor.changes import COMPOSER as COMPOSER_ROWS
 from sessiond.sources.cursor.changes import digest
@@ -110,10 +110,10 @@ def _named(foreign: Foreign) -> Iterator[str]:
         return
     for (value,) in foreign.rows("SELECT value FROM ItemTable WHERE key = ?", (COMPOSERS,)):
         listed = as_dict(unwrap(value))
-        for entry in _items(listed.get("allComposers")):
+        for entry in as_list(listed.get("allComposers")):
             yield as_text(as_dict(entry).get("composerId")) or ""
         for name in ("selectedComposerIds", "lastFocusedComposerIds"):
-            yield from (entry for entry in _items(listed.get(name)) if isinstance(entry, str))
+            yield from (entry for entry in as_list(listed.get(name)) if isinstance(entry, str))
     for (value,) in foreign.rows(
         "SELECT value FROM ItemTable WHERE key >= ? AND key < ?", (_PANELS, after(_PANELS))
     ):
@@ -122,9 +122,9 @@ def _named(foreign: Foreign) -> Iterator[str]:
                 yield name.removeprefix(_VIEW)
 
 
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
+# -- prompts that a window remembers, where the conversations themselves are not kept
+# A window lists what was asked in it lately: `aiService.generations` with times,
+# `aiService.prompts` without.
 
 PROMPTS, GENERATIONS = "aiService.prompts", "aiService.generations"
 _ASKED = "asked:"
@@ -174,15 +174,13 @@ def words_of(text: str) -> str:
 
 def _first_start(value: Any, named: set[str]) -> int | None:
     """When the first composer started: None if there is none, 0 if that is not known."""
-    listed = as_dict(unwrap(value)).get("allComposers")
-    entries = [as_dict(entry) for entry in listed] if isinstance(listed, list) else []
+    entries = [as_dict(entry) for entry in as_list(as_dict(unwrap(value)).get("allComposers"))]
     starts = {as_text(one.get("composerId")): time_of(one.get("createdAt")) or 0 for one in entries}
     return min((starts.get(name, 0) for name in named), default=None)
 
 
 def _generations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    listed = unwrap(value)
-    for entry in map(as_dict, listed if isinstance(listed, list) else ()):
+    for entry in map(as_dict, as_list(unwrap(value))):
         text, time = as_text(entry.get("textDescription")), time_of(entry.get("unixMs"))
         if text and text.strip() and time is not None and entry.get("type") != _BY_THE_MODEL:
             name = as_text(entry.get("generationUUID")) or str(time)
@@ -192,13 +190,15 @@ def _generations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def _prompts(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     listed = unwrap(value)
     times: Counter[str] = Counter()
-    for entry in map(as_dict, listed if isinstance(listed, list) else ()):
+    for entry in map(as_dict, as_list(listed)):
         text = as_text(entry.get("text"))
         if text and text.strip():
             times[text] += 1
             digest = hash64(text.encode("utf-8", "replace")) & (1 << 64) - 1
             yield f"{_ASKED}{digest:016x}:{times[text]}", {"type": "user", "text": text}
 
+
+# -- conversations
 
 _CHATS = "workbench.panel.aichat.view.aichat.chatdata"
 _KEYS = (_CHATS, COMPOSERS, PROMPTS, GENERATIONS)
@@ -315,4 +315,4 @@ def _any_composer(foreign: Foreign) -> set[str]:
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return as_list(value)

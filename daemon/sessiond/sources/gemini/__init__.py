@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from sess_common.decode import decode
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
@@ -20,14 +19,14 @@ from sessiond.sourcekit.base import (
     Parser,
     SessionSpec,
     Source,
+    whole_json,
 )
-from sessiond.sourcekit.folders import ProjectFolder
-from sessiond.sourcekit.values import as_dict, as_text, as_time, is_uuid, scoped
-from sessiond.sources.gemini.chat import PROJECT_ROOT, project_of
-
-__all__ = ["SOURCE", "GeminiSource"]
+from sessiond.sourcekit.disk import small_file, small_json
+from sessiond.sourcekit.folders import ProjectFolder, absolute
+from sessiond.sourcekit.values import as_dict, as_list, as_text, as_time, is_uuid, scoped
 
 _CHATS = "chats"
+_PROJECT_ROOT, _REGISTRY, _HISTORY = ".project_root", "projects.json", "history"
 _CHAT = "session-"
 _LOG, _DOCUMENT = ".jsonl", ".json"
 _UNREADABLE = ".unreadable-"  # the agent's copies of files that it could not read
@@ -83,7 +82,7 @@ class GeminiSource(Source):
         return True
 
     def sidecars(self, path: str) -> Sequence[str]:
-        return (os.path.join(_project_folder(path), PROJECT_ROOT),)
+        return (os.path.join(_project_folder(path), _PROJECT_ROOT),)
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         return _spec(path, _facts_in(head), _LOG_RANK)
@@ -105,8 +104,7 @@ class GeminiSource(Source):
         return {path: b"".join(orjson.dumps(record) + b"\n" for record in records)}
 
     def _home(self) -> str:
-        moved = self.environ.get("GEMINI_CLI_HOME", "").strip()
-        return self.folders.expand(moved) if moved else self.folders.home()
+        return self.moved("GEMINI_CLI_HOME") or self.folders.home()
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
@@ -119,10 +117,7 @@ class _Chats:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         from sessiond.sources.gemini.chat import Answered, read_message
 
-        try:
-            chat, _ = decode(data)
-        except ValueError:
-            raise NotReady("is not complete JSON") from None
+        chat = whole_json(data)
         if not isinstance(chat, dict) or not isinstance(chat.get("messages"), list):
             raise NotReady("is not a Gemini CLI chat")
         spec = _spec(path, chat, _DOCUMENT_RANK)
@@ -151,7 +146,7 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
     folder, name = os.path.split(path)
     stem = name.removesuffix(_LOG).removesuffix(_DOCUMENT)
     named = _project_folder(path)
-    project = project_of(named, facts)
+    project = _project_of(named, facts)
     # Older versions name the folder by a digest, which says nothing to people.
     named_after = None if _DIGEST.fullmatch(os.path.basename(named)) else ProjectFolder(named)
     if os.path.basename(folder) != _CHATS:  # a subagent, in a folder named after its parent
@@ -200,6 +195,23 @@ def _facts_in(head: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         found = {name.decode(): value.decode() for name, value in _FACT.findall(line)}
         return dict(found)
+
+
+def _project_of(folder: str, facts: Mapping[str, Any]) -> str | None:
+    """The project of a folder in `tmp`, if it is certain: records name none."""
+    from sessiond.sources.gemini.chat import with_digest  # when something changed
+
+    slug, home = os.path.basename(folder), os.path.dirname(os.path.dirname(folder))
+    for noted in (folder, os.path.join(home, _HISTORY, slug)):
+        root = small_file(os.path.join(noted, _PROJECT_ROOT)).decode("utf-8", "replace").strip()
+        if path := absolute(root):
+            return path
+    known = as_dict(small_json(os.path.join(home, _REGISTRY)).get("projects"))
+    for path, name in known.items():
+        if name == slug and absolute(path):
+            return absolute(path)
+    digests = {slug, as_text(facts.get("projectHash")) or slug}
+    return with_digest(digests, [*known, *as_list(facts.get("directories"))])
 
 
 SOURCE = GeminiSource

@@ -8,8 +8,7 @@ context: after a compression it is shorter than the chat, so they take nothing b
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from sess_schema import kinds
@@ -18,7 +17,6 @@ from sess_schema.edits import Edit
 from sessiond.sourcekit.base import (
     LINK_RESULT,
     TITLE_AI,
-    TITLE_PROMPT,
     Described,
     Event,
     Link,
@@ -29,16 +27,15 @@ from sessiond.sourcekit.base import (
     Title,
     Usage,
 )
-from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.toolbox import edits_of_arguments, exited_with_error
 from sessiond.sourcekit.values import (
     OPAQUE,
     as_count,
     as_dict,
+    as_list,
     as_text,
     as_time,
-    prompt_title,
     scoped,
     strings,
 )
@@ -133,6 +130,8 @@ class GeminiParser:
         self._started = self._started or any(event.type == "user" for event in record.events)
 
 
+# -- messages: prompts, injected text, answers, thoughts and calls
+
 _ROLES = {"user": "user", "gemini": "assistant"}
 _NOTICES = frozenset({"info", "error", "warning"})
 # Text in user messages that the CLI added: how it starts, and its label.
@@ -156,7 +155,7 @@ class Answered:
     """The calls that ended: newer versions repeat their results in a message to the model."""
 
     def __init__(self, calls: Any) -> None:
-        self._calls = [*filter(as_text, calls)] if isinstance(calls, list) else []
+        self._calls = [*filter(as_text, as_list(calls))]
 
     def state(self) -> list[str]:
         return list(self._calls)
@@ -213,9 +212,7 @@ def _read_prompt(record: Record, value: dict[str, Any], place: str) -> None:
     images = sum(_is_image(piece) for _, piece in _pieces(content, ""))
     text = "\n".join(typed).strip()
     if text or (images and not injected):
-        record.events.append(Event("user", text or "[image]", images=images))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(text, images)
     for text, label in injected:
         _add_injected(record, text, label)
 
@@ -273,8 +270,7 @@ def _add_responses(record: Record, content: Any, place: str) -> None:
 
 def _read_answer(record: Record, value: dict[str, Any], place: str) -> None:
     record.model = as_text(value.get("model"))
-    thoughts = value.get("thoughts")
-    for thought in thoughts if isinstance(thoughts, list) else ():
+    for thought in as_list(value.get("thoughts")):
         if text := _thought(thought):
             record.events.append(Event("thinking", text))
     calls = value.get("toolCalls")
@@ -323,13 +319,9 @@ def _usage(tokens: Any, model: str | None) -> Usage | None:
     given, cached = as_count(tokens.get("input")), as_count(tokens.get("cached"))
     return Usage(
         message_id=None,  # set by the caller
-        request_id=None,
         model=model,
-        stop_reason=None,
         input_tokens=max(0, given - cached) + as_count(tokens.get("tool")),
         output_tokens=as_count(tokens.get("output")) + as_count(tokens.get("thoughts")),
-        cache_write_tokens=0,
-        cache_write_1h_tokens=0,
         cache_read_tokens=cached,
         reasoning_tokens=as_count(tokens.get("thoughts")),
     )
@@ -368,6 +360,8 @@ def _is_image(piece: dict[str, Any]) -> bool:
         for name in _MEDIA
     )
 
+
+# -- calls, which contain their results
 
 _TOOLS = {
     kinds.SHELL: ("run_shell_command", "run_command", "shell"),
@@ -536,26 +530,6 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
-PROJECT_ROOT = ".project_root"
-_REGISTRY, _HISTORY = "projects.json", "history"
-
-
-def project_of(folder: str, facts: Mapping[str, Any]) -> str | None:
-    """The project path of a folder in `tmp`, or None if it is not certain."""
-    slug, home = os.path.basename(folder), os.path.dirname(os.path.dirname(folder))
-    for noted in (folder, os.path.join(home, _HISTORY, slug)):
-        root = small_file(os.path.join(noted, PROJECT_ROOT)).decode("utf-8", "replace").strip()
-        if path := absolute(root):
-            return path
-    registry = small_json(os.path.join(home, _REGISTRY))
-    known = as_dict(registry.get("projects"))
-    for path, name in known.items():
-        if name == slug and absolute(path):
-            return absolute(path)
-    digests = {slug, as_text(facts.get("projectHash")) or slug}
-    return with_digest(digests, [*known, *_paths_in(facts)])
-
-
 def with_digest(digests: set[str], paths: list[Any]) -> str | None:
     """The path whose SHA-256 is in `digests`: folder names and `projectHash` are such digests."""
     for path in paths:
@@ -564,8 +538,3 @@ def with_digest(digests: set[str], paths: list[Any]) -> str | None:
             if digest in digests:
                 return absolute(path)
     return None
-
-
-def _paths_in(facts: Mapping[str, Any]) -> list[Any]:
-    directories = facts.get("directories")
-    return directories if isinstance(directories, list) else []

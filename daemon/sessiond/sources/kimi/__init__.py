@@ -13,9 +13,7 @@ from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
 from sessiond.sourcekit.disk import small_json
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_dict, as_text
-
-__all__ = ["SOURCE", "KimiSource"]
+from sessiond.sourcekit.values import as_dict, as_list, as_text
 
 _SESSIONS, _AGENTS, _SUBAGENTS = "sessions", "agents", "subagents"
 _WIRE, _CONTEXT, _STATE, _META = "wire.jsonl", "context.jsonl", "state.json", "meta.json"
@@ -42,12 +40,10 @@ class KimiSource(Source):
         return [os.path.join(home, _SESSIONS) for home in (self._share(), self._code_home())]
 
     def _share(self) -> str:
-        moved = self.environ.get("KIMI_SHARE_DIR", "").strip()
-        return self.folders.expand(moved) if moved else os.path.join(self.folders.home(), ".kimi")
+        return self.moved("KIMI_SHARE_DIR") or os.path.join(self.folders.home(), ".kimi")
 
     def _code_home(self) -> str:
-        moved = self.environ.get("KIMI_CODE_HOME", "").strip()
-        return self.folders.expand(moved) if moved else os.path.join(self.folders.home(), _CODE)
+        return self.moved("KIMI_CODE_HOME") or os.path.join(self.folders.home(), _CODE)
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
@@ -115,7 +111,7 @@ class KimiSource(Source):
         """Kimi CLI names the folder of a project's sessions after the digest of its path."""
         digest = os.path.basename(os.path.dirname(folder))
         known = small_json(os.path.join(self._share(), _PROJECTS), _LARGEST).get("work_dirs")
-        for entry in known if isinstance(known, list) else ():
+        for entry in as_list(known):
             path = as_text(as_dict(entry).get("path")) or ""
             found = hashlib.md5(path.encode("utf-8", "replace"), usedforsecurity=False)
             if digest.endswith(found.hexdigest()):

@@ -13,14 +13,12 @@ from sess_schema import kinds, labels
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import (
     LINK_RESULT,
-    TITLE_PROMPT,
     Event,
     Link,
     Record,
     Result,
     Retire,
     SessionSpec,
-    Title,
     Usage,
 )
 from sessiond.sourcekit.toolbox import Toolbox, event_of, run_by_user
@@ -28,9 +26,9 @@ from sessiond.sourcekit.values import (
     as_count,
     as_dict,
     as_line,
+    as_list,
     as_text,
     as_time,
-    prompt_title,
     strings,
 )
 
@@ -55,6 +53,8 @@ class WireParser:
             return self._cli.message(value)
         return self._code.read(value, native_id)
 
+
+# -- Kimi CLI: events of its wire protocol, else messages of the model's context
 
 _SILENT_CLI = frozenset(
     {
@@ -142,9 +142,7 @@ class CliRecords:
         text, images = content(given)
         if text or images:
             label = labels.QUEUED if queued else None
-            record.events.append(Event("user", text or "[image]", label=label, images=images))
-            if title := prompt_title(text):
-                record.titles.append(Title(title, TITLE_PROMPT))
+            record.ask(text, images, label=label)
 
     def _say(self, record: Record, part: dict[str, Any]) -> None:
         record.role = "assistant"
@@ -185,8 +183,7 @@ class CliRecords:
         elif role == "assistant":
             for part in given if isinstance(given, list) else [{"text": given}]:
                 self._say(record, as_dict(part))
-            calls = value.get("tool_calls")
-            for number, one in enumerate(calls if isinstance(calls, list) else ()):
+            for number, one in enumerate(as_list(value.get("tool_calls"))):
                 function = as_dict(as_dict(one).get("function"))
                 pointer = f"/tool_calls/{number}/function/arguments"
                 name, arguments = function.get("name"), function.get("arguments")
@@ -202,6 +199,8 @@ class CliRecords:
             record.warnings.append("record of an unknown type")
         return record
 
+
+# -- Kimi Code: what changed the model's context, and each step of the agent
 
 _SILENT_CODE = (
     *("metadata", "forked", "turn.", "permission.", "full_compaction.", "micro_compaction."),
@@ -224,8 +223,8 @@ class CodeRecords:
         self._home = spec.home or spec.native_id  # of subagents: the session
         self._model = as_text(state.get("model"))
         step, refused = state.get("step"), state.get("refused")
-        self._step: list[Any] = step if isinstance(step, list) else []  # its id and its tokens
-        self._refused = [*filter(as_text, refused)] if isinstance(refused, list) else []
+        self._step: list[Any] = as_list(step)  # its id and its tokens
+        self._refused = [*filter(as_text, as_list(refused))]
         self._calls = as_dict(state.get("calls"))  # by the id in the log: in any session
 
     def state(self) -> dict[str, Any]:
@@ -299,9 +298,7 @@ class CodeRecords:
             text = text[context.end() :]
         if record.role == "user" and (source == "user" or is_slash or brief):
             if text or images:
-                record.events.append(Event("user", text or "[image]", images=images))
-                if title := prompt_title(text):
-                    record.titles.append(Title(title, TITLE_PROMPT))
+                record.ask(text, images)
         elif source != "compaction_summary":
             label = labels.REMINDER if source == "injection" else source
             record.say("system", text, label)
@@ -369,6 +366,8 @@ class CodeRecords:
         record.usage = usage_of(key or record.native_id or "", counts, self._model, None)
         self._step = []
 
+
+# -- the content that both programs write
 
 _TOOLS = Toolbox(
     {
@@ -453,11 +452,9 @@ def usage_of(key: str, counts: list[int], model: str | None, window: int | None)
         message_id=key,
         request_id=key,
         model=model,
-        stop_reason=None,
         input_tokens=entered,
         output_tokens=output,
         cache_write_tokens=written,
-        cache_write_1h_tokens=0,
         cache_read_tokens=read,
         context_window=window,
     )

@@ -15,8 +15,6 @@ from sessiond.sources.kiro.documents import MESSAGES, SESSION, SUBAGENTS, facts_
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign, KnownRows
 
-__all__ = ["SOURCE", "KiroSource"]
-
 _HOME, _SESSIONS, _CLI = ".kiro", "sessions", "cli"
 _DATABASE, _EXTENSION, _WORKSPACES = "data.sqlite3", "kiro.kiroagent", "workspace-sessions"
 _LIST = "sessions.json"
@@ -48,8 +46,8 @@ class KiroSource(Source):
 
     def places(self) -> list[str]:
         homes = [os.path.join(self.folders.home(), _HOME)]
-        if moved := self.environ.get("KIRO_HOME", "").strip():
-            homes.append(self.folders.expand(moved))
+        if moved := self.moved("KIRO_HOME"):
+            homes.append(moved)
         editor = os.path.join(self.folders.application_data(), "Kiro", "User", "globalStorage")
         return [
             *(os.path.join(home, _SESSIONS) for home in homes),

@@ -24,6 +24,7 @@ from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import (
     as_count,
     as_dict,
+    as_list,
     as_text,
     as_time,
     decoded,
@@ -74,6 +75,8 @@ def facts_of(path: str) -> str:
     return os.path.splitext(path)[0] + ".json"
 
 
+# -- the files
+
 _COUNTS = ("input", "output", "cache_write_input", "cache_read_input")
 _INJECTED = ("<identity>", "## Included Rules", "<steering-reminder>", "<EnvironmentContext>")
 _UNDER_WAY = "On it."  # in place of an answer that another file has
@@ -111,7 +114,7 @@ def turns(path: str, data: bytes) -> Conversation:
         spec,
         items=[
             _turn(spec.native_id, number, as_dict(turn), model, window)
-            for number, turn in enumerate([{}, *(listed if isinstance(listed, list) else ())])
+            for number, turn in enumerate([{}, *as_list(listed)])
         ],
         project=spec.project,
         project_rank=1 if spec.project else 0,
@@ -159,18 +162,13 @@ def editor_session(path: str, data: bytes, listed: bytes) -> Conversation:
     native_id = as_text(facts.get("sessionId")) or os.path.splitext(name)[0]
     entries = decoded(listed)
     entry: dict[str, Any] = next(
-        (
-            one
-            for one in map(as_dict, entries if isinstance(entries, list) else ())
-            if one.get("sessionId") == native_id
-        ),
+        (one for one in map(as_dict, as_list(entries)) if one.get("sessionId") == native_id),
         {},
     )
     began = as_time(entry.get("dateCreated"))
-    history = facts.get("history")
     items = [
         _said(native_id, number, as_dict(entry))
-        for number, entry in enumerate(history if isinstance(history, list) else ())
+        for number, entry in enumerate(as_list(facts.get("history")))
     ]
     places = (facts.get("workspaceDirectory"), facts.get("workspacePath"))
     project = next((found for place in places if (found := absolute(place))), None)

@@ -7,21 +7,19 @@ from typing import Any
 from sess_schema import labels
 from sessiond.sourcekit.base import (
     LINK_RESULT,
-    TITLE_PROMPT,
     Event,
     Link,
     Record,
     Retire,
     SessionSpec,
-    Title,
 )
 from sessiond.sourcekit.values import (
     NAMELESS,
     as_dict,
+    as_list,
     as_milliseconds,
     as_text,
     as_time,
-    prompt_title,
     result_text,
     strings,
 )
@@ -58,19 +56,15 @@ def read_payload(value: dict[str, Any], memory: Memory) -> Record:
 def _user(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.role = "user"
     text, images = result_text(payload.get("content"))
-    listed = payload.get("images")
-    images += len(listed) if isinstance(listed, list) else 0
+    images += len(as_list(payload.get("images")))
     source = payload.get("source")
     told = as_dict(as_dict(as_dict(payload.get("_meta")).get("kiro")).get("notification"))
     if source == "hook" or told or payload.get("kind"):
         record.say("system", text, "hook" if source == "hook" else labels.TASK)
     elif (text := text.strip()) or images:
         label = labels.QUEUED if source == "steer" else None
-        record.events.append(Event("user", text or "[image]", label=label, images=images))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
-    added = payload.get("contextItems")
-    for item in map(as_dict, added if isinstance(added, list) else ()):
+        record.ask(text, images, label=label)
+    for item in map(as_dict, as_list(payload.get("contextItems"))):
         record.say("system", item.get("content"), labels.CONTEXT)
 
 
@@ -212,8 +206,7 @@ def _hook(record: Record, payload: dict[str, Any], _: Memory) -> None:
 
 
 def _steering(record: Record, payload: dict[str, Any], _: Memory) -> None:
-    listed = payload.get("documents")
-    for document in map(as_dict, listed if isinstance(listed, list) else ()):
+    for document in map(as_dict, as_list(payload.get("documents"))):
         texts = (as_text(document.get(name)) for name in ("displayName", "content"))
         record.say("system", "\n".join(filter(None, texts)), labels.NESTED_MEMORY)
 
@@ -297,6 +290,8 @@ class Memory:
         return []
 
 
+# -- version 2
+
 _NAMING = "You are a session naming agent"
 
 
@@ -340,10 +335,9 @@ def _read_entry(value: dict[str, Any], memory: Memory) -> Record:
 
 
 def _parts(data: dict[str, Any]) -> list[tuple[int, str, Any]]:
-    content = data.get("content")
     return [
         (number, as_text(part.get("kind")) or "", part.get("data"))
-        for number, part in enumerate(content if isinstance(content, list) else ())
+        for number, part in enumerate(as_list(data.get("content")))
         if isinstance(part, dict)
     ]
 
@@ -356,9 +350,7 @@ def _read_prompt(record: Record, data: dict[str, Any]) -> None:
     if text.startswith(_NAMING):
         record.events.append(Event("system", text, label=labels.CONTEXT))
     elif text or images:
-        record.events.append(Event("user", text or "[image]", images=images))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(text, images)
 
 
 def _read_answer(record: Record, data: dict[str, Any]) -> None:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sess_schema import labels
-from sessiond.engines.databases import Layout, Listed, Table
 from sessiond.engines.steps import hash64
 from sessiond.sourcekit.base import (
-    TITLE_PROMPT,
     Conversation,
     Event,
+    Layout,
+    Listed,
     NotReady,
     Record,
     SessionSpec,
-    Title,
+    Table,
     Usage,
 )
 from sessiond.sourcekit.folders import absolute
@@ -25,10 +25,10 @@ from sessiond.sourcekit.values import (
     as_count,
     as_dict,
     as_line,
+    as_list,
     as_text,
     as_time,
     decoded,
-    prompt_title,
     strings,
 )
 from sessiond.sources.kiro.calls import blocks, call, result
@@ -134,8 +134,7 @@ def _messages(
         key = f"summary-{hash64(text.encode('utf-8', 'replace')):x}"
         about = {"id": f"{conversation}/{key}", "at": meta.get("stream_end_timestamp_ms")}
         yield key, {"kind": "summary", "text": text, **about}
-    history = facts.get("history")
-    for entry in map(as_dict, history if isinstance(history, list) else ()):
+    for entry in map(as_dict, as_list(facts.get("history"))):
         user, answer = as_dict(entry.get("user")), as_dict(entry.get("assistant"))
         meta = as_dict(entry.get("request_metadata"))
         name = _name(answer, meta) or f"{hash64(as_line(entry)):x}"
@@ -161,17 +160,13 @@ def _read_user(record: Record, message: dict[str, Any]) -> None:
     record.cwd = absolute(env.get("current_working_directory"))
     content = as_dict(message.get("content"))
     for kind, part in content.items():
-        returned = as_dict(part).get("tool_use_results")
-        for number, one in enumerate(returned if isinstance(returned, list) else ()):
+        for number, one in enumerate(as_list(as_dict(part).get("tool_use_results"))):
             pointer = f"/message/content/{kind}/tool_use_results/{number}/content"
             _read_result(record, as_dict(one), pointer, canceled=kind == "CancelledToolUses")
-        pictures = message.get("images")
-        images = len(pictures) if isinstance(pictures, list) else 0
+        images = len(as_list(message.get("images")))
         text = (as_text(as_dict(part).get("prompt")) or "").strip()
         if text or (images and kind == "Prompt"):
-            record.events.append(Event("user", text or "[image]", images=images))
-            if title := prompt_title(text):
-                record.titles.append(Title(title, TITLE_PROMPT))
+            record.ask(text, images)
         if kind not in ("Prompt", "CancelledToolUses", "ToolUseResults"):
             record.warnings.append(f"message of an unknown kind: {kind}")
     if added := (as_text(message.get("additional_context")) or "").strip():
@@ -199,10 +194,8 @@ def _read_answer(record: Record, value: dict[str, Any]) -> None:
         thought = "\n".join(strings(said.get("thinking"), OPAQUE | {"redactedContent"})).strip()
         if thought:
             record.events.append(Event("thinking", thought))
-        if text := (as_text(said.get("content")) or "").strip():
-            record.events.append(Event("assistant", text))
-        uses = said.get("tool_uses")
-        for number, use in enumerate(map(as_dict, uses if isinstance(uses, list) else ())):
+        record.say("assistant", said.get("content"))
+        for number, use in enumerate(map(as_dict, as_list(said.get("tool_uses")))):
             pointer = f"/message/{kind}/tool_uses/{number}/args"
             name, call_id = as_text(use.get("name")), as_text(use.get("id"))
             record.events.append(call(name, use.get("args"), call_id, pointer))

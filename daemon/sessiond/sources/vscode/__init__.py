@@ -14,7 +14,6 @@ from sess_schema import labels
 from sessiond.families.copilot import STORED, call, usage_of
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
-    TITLE_PROMPT,
     Conversation,
     Event,
     NotReady,
@@ -22,22 +21,18 @@ from sessiond.sourcekit.base import (
     Record,
     SessionSpec,
     Source,
-    Title,
     whole_json,
 )
 from sessiond.sourcekit.disk import first_object
 from sessiond.sourcekit.folders import folder_of_workspace, user_folders
 from sessiond.sourcekit.values import (
     as_dict,
+    as_list,
     as_milliseconds,
     as_text,
     as_time,
-    prompt_title,
     result_text,
 )
-
-__all__ = ["SOURCE", "VSCodeSource"]
-
 
 _WORKSPACES, _GLOBAL = "workspaceStorage", "globalStorage"
 _CHATS = "chatSessions"
@@ -175,8 +170,7 @@ def _is_transcript(head: bytes) -> bool:
     return _BEGUN in as_dict(first.get("data")) or first.keys() >= _TRACED
 
 
-SOURCE = VSCodeSource
-
+# -- the log of changes that VS Code keeps of a session; older builds wrote it whole
 
 _INITIAL, _SET, _PUSH, _DELETE = range(4)
 _START = re.compile(rb'\s*\{\s*"kind"\s*:\s*0\b')
@@ -230,7 +224,7 @@ def _apply(state: Any, change: dict[str, Any]) -> Any:
         length = change.get("i")
         if isinstance(length, int) and 0 <= length < len(held):
             del held[length:]
-        held += value if isinstance(value, list) else []
+        held += as_list(value)
     elif kind == _SET:
         _put(around, place[-1], value)
     elif kind == _DELETE and isinstance(around, dict) and isinstance(place[-1], str):
@@ -263,6 +257,9 @@ def _put(around: Any, step: Any, value: Any) -> None:
 def _index(step: Any) -> int:
     whole = isinstance(step, int) and not isinstance(step, bool)
     return step if whole and step >= 0 else _LONGEST
+
+
+# -- the log that the extension writes to find faults
 
 
 class TraceParser:
@@ -299,9 +296,7 @@ class TraceParser:
     def _read_prompt(self, record: Record, attrs: dict[str, Any]) -> None:
         record.role = "user"
         if text := _text(attrs.get("content")):
-            record.events.append(Event("user", text))
-            if title := prompt_title(text):
-                record.titles.append(Title(title, TITLE_PROMPT))
+            record.ask(text)
 
     def _read_call(self, record: Record, value: dict[str, Any], attrs: dict[str, Any]) -> None:
         record.role = "assistant"
@@ -328,3 +323,6 @@ class TraceParser:
 
 def _text(value: Any) -> str:
     return result_text(value)[0].strip()
+
+
+SOURCE = VSCodeSource

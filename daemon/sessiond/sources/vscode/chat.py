@@ -18,7 +18,15 @@ from sessiond.sourcekit.base import (
     Title,
 )
 from sessiond.sourcekit.folders import of_uri
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, prompt_title, strings
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    as_time,
+    prompt_title,
+    strings,
+)
 
 _ANSWER = (
     *("response", "result", "isCanceled", "modelId", "requestId", "timestamp", "modelState"),
@@ -93,7 +101,7 @@ def _prompt(request: dict[str, Any], native_id: str, key: str) -> Item:
 
 
 def _images(variables: Any) -> int:
-    listed = [as_dict(one) for one in (variables if isinstance(variables, list) else ())]
+    listed = [as_dict(one) for one in as_list(variables)]
     return sum(one.get("kind") == "image" or bool(one.get("mimeType")) for one in listed)
 
 
@@ -130,6 +138,10 @@ def _model(metadata: dict[str, Any], value: dict[str, Any]) -> str | None:
         model = model.removeprefix(vendor) if model else None
     return None if model in ("auto", "") else model
 
+
+# -- responses: what was shown, joined with what the model asked for
+# The parts that were shown have the order and the outcome of calls; the rounds with the model have
+# their arguments and results. Neither names the other in older builds.
 
 _HIDDEN = frozenset({"mimeType", "base64Data", "uri", "type", "ref"})
 _FAILURES = ("ERROR while calling tool", "ERROR: Your input to the tool was invalid")
@@ -172,7 +184,7 @@ class Response:
 
     def read(self) -> None:
         parts = self._value.get("response")
-        parts = parts if isinstance(parts, list) else []
+        parts = as_list(parts)
         calls = [part for part in map(as_dict, parts) if _is_own_call(part)]
         matched = _matched(calls, self._asked)
         for number, given in enumerate(parts):
@@ -267,9 +279,8 @@ def _is_own_call(part: dict[str, Any]) -> bool:
 def _asked(metadata: dict[str, Any]) -> list[Asked]:
     rounds = metadata.get("toolCallRounds")
     found = []
-    for number, turn in enumerate(rounds if isinstance(rounds, list) else ()):
-        calls = as_dict(turn).get("toolCalls")
-        for index, one in enumerate(calls if isinstance(calls, list) else ()):
+    for number, turn in enumerate(as_list(rounds)):
+        for index, one in enumerate(as_list(as_dict(turn).get("toolCalls"))):
             if isinstance(one, dict):
                 place = f"/result/metadata/toolCallRounds/{number}/toolCalls/{index}"
                 found.append((place, one))
@@ -346,8 +357,7 @@ def _shown(part: dict[str, Any]) -> str:
 def _flat(result: dict[str, Any]) -> str:
     """The text of a result; it may be a tree of pieces that were laid out for the model."""
     texts: list[str] = []
-    content = result.get("content")
-    stack: list[Iterator[Any]] = [iter(content if isinstance(content, list) else ())]
+    stack: list[Iterator[Any]] = [iter(as_list(result.get("content")))]
     while stack:
         for piece in stack[-1]:
             if isinstance(piece, str):
