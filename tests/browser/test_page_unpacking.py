@@ -9,6 +9,7 @@ from base64 import b64encode
 import pytest
 import zstandard
 from tests.browser.attacks import chromium
+from tests.must import must
 
 from sess_cli.export.html import chunks, shell
 
@@ -53,7 +54,7 @@ def test_packs_are_read_back_that_refer_to_the_first(tab):
     for card in cards:
         made.add(card, nodes=2)
     made.finish()
-    packs = [re.search(r">([^<]*)<", block)[1] for block in made.blocks()]
+    packs = [must(re.search(r">([^<]*)<", block))[1] for block in made.blocks()]
     assert made.plain == cards[:1]
     assert made.counts == [2, 2, 1]
     read = """(packs) => {
