@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests import forked
+from tests.must import must
 
 from sess_schema.connection import open_writer
 
@@ -26,9 +27,9 @@ def generator():
 
 
 def loaded(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    spec = must(importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    must(spec.loader).exec_module(module)
     return module
 
 
@@ -79,7 +80,7 @@ def test_the_queries_of_the_schema_page_run(tmp_path):
     """Each example is SQL that the index understands."""
     text = (ROOT / "docs" / "schema.md").read_text("utf-8")
     with closing(open_writer(tmp_path / "index.db")) as db:
-        for query in re.search("```sql\n(.+?)```", text, re.DOTALL)[1].split("\n\n"):
+        for query in must(re.search("```sql\n(.+?)```", text, re.DOTALL))[1].split("\n\n"):
             assert list(db.execute(query)) == []
 
 

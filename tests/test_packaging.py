@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.must import must
 
 from sessiond.service import install
 from sessiond.service.notify import LAUNCHD_LABEL
@@ -181,8 +182,10 @@ CHANGELOG = """# Changelog
 )
 def test_a_release_needs_tag_version_and_changelog_to_agree(tag, changelog, problem):
     """One sentence for each mismatch."""
-    spec = importlib.util.spec_from_file_location("release", ROOT / "scripts/check_release.py")
+    spec = must(
+        importlib.util.spec_from_file_location("release", ROOT / "scripts/check_release.py")
+    )
     release = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(release)
+    must(spec.loader).exec_module(release)
     assert release.problem(tag, "0.2.0", changelog) == problem
     assert release.notes(CHANGELOG, "0.2.0") == "### Added\n\n- a thing"

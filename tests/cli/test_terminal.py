@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sess_cli.render import amounts, layout
-from sess_cli.terminal import Terminal, safe
+from sess_cli.terminal import Terminal
+from sess_common.escape import safe
 
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from tests.must import must
 
 from sess_common import lock
 
@@ -28,7 +29,7 @@ def test_who_has_just_taken_the_lock_may_finish_describing_itself(held, monkeypa
             sleep=lambda _seconds: held.describe(mode="daemon"),
         ),
     )
-    assert lock.holder(held.path)["mode"] == "daemon"
+    assert must(lock.holder(held.path))["mode"] == "daemon"
 
 
 def test_who_never_describes_itself_still_holds_it(held, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.must import must
+
 from sess_common import lock, paths, requests
 
 
@@ -10,9 +12,9 @@ def test_who_asks_the_daemon_may_show_its_progress_meanwhile(tmp_path, monkeypat
     monkeypatch.setenv("SESSIOND_HOME", str(tmp_path / "state"))
     home = paths.home()
     home.create()
-    held = lock.acquire(home.lock)
+    held = must(lock.acquire(home.lock))
     held.describe(mode="daemon")
-    calls = []
+    calls: list[None] = []
 
     def meanwhile():
         calls.append(None)

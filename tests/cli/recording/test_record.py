@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from tests.conftest import BIN
+from tests.must import must
 from tests.waiting import wait_until
 
 CALL = {"name": "execute", "args": {"command": "ls"}, "tool_call_id": "c1"}
@@ -153,13 +154,14 @@ def test_kill_9_loses_at_most_the_entry_being_written(world):
         stdout=subprocess.PIPE,
         text=True,
     )
+    stdin = must(process.stdin)
     path = world.root / ".jcode" / "sessions" / "tea.json"
     try:
         for number in range(20):
-            process.stdin.write(lines({"type": "user", "content": f"prompt {number}"}))
-            process.stdin.flush()
-        process.stdin.write('{"type":"user","content":"half a')
-        process.stdin.flush()
+            stdin.write(lines({"type": "user", "content": f"prompt {number}"}))
+            stdin.flush()
+        stdin.write('{"type":"user","content":"half a')
+        stdin.flush()
         wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") == 21)
         os.kill(process.pid, signal.SIGKILL)
     finally:

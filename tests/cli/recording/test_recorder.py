@@ -240,8 +240,17 @@ def test_every_entry_is_on_disk_before_the_next(folder, monkeypatch):
     """Each is one write, followed by one sync of the same file."""
     calls = []
     write, sync = os.write, os.fsync
-    monkeypatch.setattr(os, "write", lambda fd, data: calls.append("write") or write(fd, data))
-    monkeypatch.setattr(os, "fsync", lambda fd: calls.append("sync") or sync(fd))
+
+    def noted_write(fd, data):
+        calls.append("write")
+        return write(fd, data)
+
+    def noted_sync(fd):
+        calls.append("sync")
+        return sync(fd)
+
+    monkeypatch.setattr(os, "write", noted_write)
+    monkeypatch.setattr(os, "fsync", noted_sync)
     recorder = Recorder("/p", folder=str(folder))
     recorder.user("one")
     calls.clear()

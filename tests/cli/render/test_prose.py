@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.must import must
 
 from sess_cli.render import prose
 
@@ -20,15 +21,13 @@ pieces = st.sampled_from(MARKS)
 
 
 def plain(text, width=78):
-    return [CODE.sub("", line) for line in prose.lines(text, width)]
+    return [CODE.sub("", line) for line in must(prose.lines(text, width))]
 
 
 def test_marks_become_looks():
     """Headings, emphasis, code, lists and tables are drawn; line ends stay."""
-    title, _, first, second, *rest = prose.lines(
-        "# One\n**bold** `code`\nsecond\n\n- item\n\n```sh\nmake  it\n```\n\n|a|b|\n|-|-|\n|1|2|",
-        78,
-    )
+    text = "# One\n**bold** `code`\nsecond\n\n- item\n\n```sh\nmake  it\n```\n\n|a|b|\n|-|-|\n|1|2|"
+    title, _, first, second, *rest = must(prose.lines(text, 78))
     assert title == "\x1b[1;4mOne\x1b[0m"
     assert first == "\x1b[1mbold\x1b[0m \x1b[36mcode\x1b[0m"
     assert second == "second"

@@ -11,10 +11,16 @@ from tests.conftest import World
 ZONES = ("Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York", "Pacific/Kiritimati", "UTC")
 
 
+class Hourly(World):
+    """Knows when each answer was, and its tokens."""
+
+    moments: list[tuple[datetime, int]]
+
+
 @pytest.fixture(scope="module")
 def hourly(tmp_path_factory):
     """An answer every half hour over two changes of the clocks, each one token more."""
-    world = World(tmp_path_factory.mktemp("hourly"))
+    world = Hourly(tmp_path_factory.mktemp("hourly"))
     t = world.transcript()
     world.moments = []
     # New York: 8 March has 23 hours and 1 November 25; Lord Howe moves by half an hour on
@@ -40,7 +46,7 @@ def expected(world, zone):
     """Tokens by day on the clocks of a zone."""
     from zoneinfo import ZoneInfo
 
-    days = {}
+    days: dict[str, int] = {}
     for moment, tokens in world.moments:
         day = f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d}"
         days[day] = days.get(day, 0) + tokens
