@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
@@ -18,7 +19,6 @@ from sess_schema.archive import Damaged, RecordReader, is_too_deep
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
-
 
 FORMAT, SEVERAL, VERSION = "sessiond-session", "sessiond-sessions", 2
 _RECORDS = (
@@ -51,10 +51,9 @@ def write_several_json(stories: Sequence[Story], out: BinaryIO, failures: Failur
         with failures.noted(story), all_or_nothing(out) as part:
             _members(story, part)
         if failures.why is not None:
-            told = {"session": {"session": story.row.session, "agent": story.row.agent}}
-            out.write(
-                as_json({**told, "failed": failures.why}).removeprefix(b"{").removesuffix(b"}")
-            )
+            session = {"session": story.row.session, "agent": story.row.agent}
+            failed = as_json({"session": session, "failed": failures.why})
+            out.write(failed.removeprefix(b"{").removesuffix(b"}"))
         out.write(b"}")
     out.write(b"]}\n")
 
@@ -79,8 +78,7 @@ def _members(story: Story, out: BinaryIO) -> None:
 
 def session_object(story: Story) -> dict[str, Any]:
     """The object of `sess list --json`, without secrets."""
-    said = objects.session(story.row, story.title, story.numbers)
-    return said | {
+    return objects.session(story.row, story.title, story.numbers) | {
         "project": story.project or None,
         "git_branch": story.branch or None,
         "models": story.models,
@@ -91,7 +89,7 @@ def session_object(story: Story) -> dict[str, Any]:
 def item_object(story: Story, item: Item) -> dict[str, Any]:
     """The object of `sess show --json`, plus what that leaves out."""
     spent = item.spent
-    said = objects.event(
+    event = objects.event(
         item,
         item.given,
         key=item.key,
@@ -100,13 +98,11 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
         subagent=item.agent.row.session if item.agent is not None else None,
         copied_from=item.copied_from,
     )
-    return said | {
+    return event | {
         "key": item.key,
         "number": item.number,
-        "image_data": [{"media_type": one.media, "data": one.data} for one in item.pictures],
-        "commits": [
-            {"sha": one.sha, "branch": one.branch, "subject": one.subject} for one in item.commits
-        ],
+        "image_data": [{"media_type": image.media, "data": image.data} for image in item.pictures],
+        "commits": [asdict(commit) for commit in item.commits],
         "usage": None
         if spent is None
         else {
@@ -172,6 +168,11 @@ def _array(out: BinaryIO, values: Iterator[bytes]) -> None:
         out.write(b",\n" if number else b"\n")
         out.write(value)
     out.write(b"]")
+
+
+# -- a database, made with sqlite-utils and the standard library's SQLite
+#
+# Both open only this new file.
 
 
 def write_database(stories: Iterable[Story], path: str, failures: Failures) -> int:
@@ -267,7 +268,7 @@ def _events(
     for event_id, item in enumerate(story.items(), start):
         event = item_object(story, item)
         for table, rows in details.items():
-            rows += [{"event_id": event_id, **one} for one in event.pop(table)]
+            rows += [{"event_id": event_id, **detail} for detail in event.pop(table)]
         used = event.pop("usage") or {}
         given = event["input"]
         yield {

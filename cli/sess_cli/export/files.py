@@ -128,6 +128,9 @@ def _remove_unfinished() -> None:
         _remove(partial)
 
 
+# -- several sessions in one export
+
+
 class Failures:
     """Collects the sessions that failed, each with the reason."""
 
@@ -155,6 +158,9 @@ def all_or_nothing(out: BinaryIO) -> Iterator[BinaryIO]:
         yield cast("BinaryIO", part)
         part.seek(0)
         copyfileobj(part, out)
+
+
+# -- standard output
 
 
 class EscapingTerminal(io.RawIOBase):

@@ -113,13 +113,13 @@ def parse(given: str) -> Repository:
         text = "https://github.com/" + text
     elif len(names) > 2 and "." in names[0] and _HOST.fullmatch(names[0]):
         text = "https://" + text
-    found = _address(text)
-    if found is None:
+    repository = _address(text)
+    if repository is None:
         raise SessError(
             f'invalid repository: "{given}"',
             hint="use owner/name, https://host/owner/name or git@host:owner/name",
         )
-    return found
+    return repository
 
 
 def detect(outputs: Iterable[str], project: str | None = None) -> Repository | None:
@@ -268,15 +268,14 @@ def _small_file(path: str) -> str | None:
         return None
 
 
+# -- the repository of a session
+
+
 def repository_of(story: Story, given: str | None = None) -> Repository | None:
     """`given`, else what the output shows; not searched if there is no commit to link."""
     if given:
         return parse(given)
     if story.db.execute(_COMMITTED, (story.row.key,)).get is None:
         return None
-    return detect(_outputs(story), story.row.directory)
-
-
-def _outputs(story: Story) -> Iterator[str]:
-    for (output,) in story.db.execute(_OUTPUTS, (story.row.key,)):
-        yield output
+    outputs = (output for (output,) in story.db.execute(_OUTPUTS, (story.row.key,)))
+    return detect(outputs, story.row.directory)

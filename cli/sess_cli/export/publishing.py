@@ -8,9 +8,8 @@ import subprocess
 import apsw
 
 from sess_cli.export import files
-from sess_cli.export import story as masking
 from sess_cli.export.html import page
-from sess_cli.export.story import Story
+from sess_cli.export.story import Story, usual_redactor
 from sess_common import paths
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
@@ -23,7 +22,7 @@ _PREVIEW = "https://gistpreview.github.io/?"
 
 def open_at(db: apsw.Connection, session: SessionId, event: EventId, *, utc: bool) -> None:
     path = paths.home().data / files.OPENED  # overwritten each time: to keep a page, export it
-    story = Story(db, sessions.by_key(db, session), masking.usual_redactor())
+    story = Story(db, sessions.by_key(db, session), usual_redactor())
     with files.new_file(str(path)) as out:
         page.write(story, out, page.Look(level="everything", utc=utc))
     address = f"{path.as_uri()}#{Citations(db).key(event, session)}"

@@ -37,7 +37,7 @@ DAMAGED = "A part of this record is damaged in the archive"
 _BLOCK = re.compile(r"(?<=\S)\s+(?:```|#{1,6}\s).*", re.DOTALL)
 _LAST_WORD = re.compile(r"[!-~]+…?\Z")
 
-_OF_ENTRY = tuple(one.name for one in fields(Entry) if one.name != "summary")
+_OF_ENTRY = tuple(fact.name for fact in fields(Entry) if fact.name != "summary")
 # Every other fact of an event is masked: `given` stands for the input, summaries are excerpts.
 _MASKED = tuple(
     name
@@ -128,7 +128,7 @@ class Story:
         """`clean` removes secrets from a text; subagents are followed `depth` levels down."""
         self.db = db
         self._clean = clean
-        self._known: dict[str, str] = {}  # original to cleaned arguments of the current call
+        self._arguments: dict[str, str] = {}  # of the current call: original to cleaned
         self.row = self._cleaned_row(row)
         self._images = images
         self._depth = depth
@@ -302,14 +302,14 @@ class Story:
             self._look_at(f"#{item.key}", "input")
             item.given = self.cleaned_value(item.given)
             item.edits = [self._cleaned_edit(edit) for edit in item.edits]
-            self._known.clear()
+            self._arguments.clear()
             self._look_at(f"#{item.key}", item.tool or item.type)
             item.summary = self._clean.excerpt(item.summary)
             item.files = [{**file, "path": self.cleaned(file["path"])} for file in item.files]
             self._look_at(f"#{item.key}", "commit")
             item.commits = [
-                Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))
-                for one in item.commits
+                Commit(commit.sha, self._cleaned_name(commit.branch), self.cleaned(commit.subject))
+                for commit in item.commits
             ]
         return item
 
@@ -324,9 +324,9 @@ class Story:
 
     def _cleaned_again(self, text: str | None) -> str | None:
         """Clean a text that is usually also an argument of the call, already cleaned."""
-        if text is None or text not in self._known:
+        if text is None or text not in self._arguments:
             return self._cleaned_name(text)
-        return self._known[text]
+        return self._arguments[text]
 
     def _cleaned_hunk(self, hunk: dict[str, Any]) -> dict[str, Any]:
         """Clean all lines at once, which is faster, unless a secret spans several of them."""
@@ -340,7 +340,7 @@ class Story:
     def _named(self, name: str, value: Any) -> Any:
         """Clean a value whose name may mark it as a secret."""
         if isinstance(value, str) and self._clean is not None:
-            cleaned = self._known[value] = self._clean.named(name, value)
+            cleaned = self._arguments[value] = self._clean.named(name, value)
             return cleaned
         if isinstance(value, list):
             return [self._named(name, inner) for inner in value]
@@ -351,10 +351,10 @@ class Story:
             return self.cleaned(value)
         if isinstance(value, dict):
             # `{"name": "DB_PASSWORD", "value": "..."}`
-            told = value.get("name") or value.get("key")
-            told = told if isinstance(told, str) else None
+            label = value.get("name") or value.get("key")
+            label = label if isinstance(label, str) else None
             return {
-                self.cleaned(name): self._named((name == "value" and told) or name, inner)
+                self.cleaned(name): self._named((name == "value" and label) or name, inner)
                 for name, inner in value.items()
             }
         if isinstance(value, list):
@@ -380,16 +380,17 @@ class Story:
         ]
 
     def _commits(self) -> dict[EventId, list[Commit]]:
-        found: dict[EventId, list[Commit]] = {}
+        commits: dict[EventId, list[Commit]] = {}
         for event, sha, branch, subject in self.db.execute(
             "SELECT c.event_id, c.sha, c.branch, c.subject FROM commits c"
             f" WHERE c.event_id IN ({shown.IDS}) ORDER BY 1, c.sha",
             (self.row.key,),
         ):
-            found.setdefault(event, []).append(Commit(sha, branch, subject))
-        return found
+            commits.setdefault(event, []).append(Commit(sha, branch, subject))
+        return commits
 
 
 def usual_redactor(patterns: Iterable[str] = (), home: str | None = "~") -> Redactor:
+    """What masks secrets in an export: built-in rules, those of config.toml, those of options."""
     own = rules.rules(patterns)
     return Redactor(home, [*rules.configured(paths.home().config_file), *own])

@@ -155,7 +155,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _quoted(piece: str) -> str:
-    quote = next(one for one in _DELIMITERS if one not in piece)
+    quote = next(quote for quote in _DELIMITERS if quote not in piece)
     return f"{quote}{piece}{quote}"
 
 
@@ -167,7 +167,7 @@ def _name(path: str) -> str:
 
 def _length(scenes: list[Scene]) -> int:
     """The length of the tape in milliseconds at normal speed."""
-    return sum(_scene_length(scene) for scene in scenes)
+    return sum(map(_scene_length, scenes))
 
 
 def _scene_length(scene: Scene) -> int:
@@ -180,7 +180,7 @@ def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
     """The most important scenes that fit a film of this length."""
     left = duration * _FASTEST
     kept = set()
-    ranked = sorted(zip(worths(scenes), range(len(scenes)), strict=True), key=lambda one: -one[0])
+    ranked = sorted(zip(worths(scenes), range(len(scenes)), strict=True), key=lambda pair: -pair[0])
     for _, number in ranked:
         left -= (length := _scene_length(scenes[number]))
         if left < 0:
@@ -188,6 +188,9 @@ def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
         else:
             kept.add(number)
     return [scene for number, scene in enumerate(scenes) if number in kept]
+
+
+# -- recording a tape with VHS, if installed
 
 
 def vhs_program() -> str:

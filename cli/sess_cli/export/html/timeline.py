@@ -240,10 +240,9 @@ def _said(item: Item, kind: str) -> str:
 def _is_shown(value: Any, shown: set[str]) -> bool:
     if isinstance(value, str):
         return value in shown
-    if isinstance(value, dict):
-        return all(_is_shown(one, shown) for one in value.values())
-    if isinstance(value, list):
-        return all(_is_shown(one, shown) for one in value)
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return all(_is_shown(inner, shown) for inner in inside)
     return not value
 
 

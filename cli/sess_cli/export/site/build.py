@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import apsw
 
-from sess_cli.export import ansi, files
+from sess_cli.export import ansi, files, forge
 from sess_cli.export.html import page, shell
 from sess_cli.export.html.cards import Workshop
 from sess_cli.export.html.chunks import packed
@@ -23,14 +23,10 @@ from sess_cli.export.story import Item, Story
 from sess_redaction import Redactor
 from sess_schema.queries.sessions import SessionRow
 
-if TYPE_CHECKING:
-    from sess_redaction import Redactor
-
-
 _PAGE_ABOVE = "../"
 # In long output, what people search for is mostly at the ends.
 _HEAD, _TAIL = 3000, 1000
-CALL = "sessTexts"
+_CALL = "sessTexts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +132,6 @@ class Site:
         return os.path.join(self._folder, *name.split("/"))
 
     def _draw(self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None) -> Entry:
-        from sess_cli.export import forge
-
         story = ListeningStory(self._db, row, redactor)
         project = story.project or plan.NO_PROJECT
         look = page.Look(
@@ -223,6 +217,12 @@ def _written(path: str, write: Callable[[BinaryIO], object]) -> int:
         return out.tell()
 
 
+# -- the texts for the search over all pages, in bundles
+#
+# A bundle is a script with one call per session, because a page opened from disk may load scripts
+# but not read other files. A session that grew changes one line of one bundle.
+
+
 class ListeningStory(Story):
     """A story that collects its searchable texts while it is drawn."""
 
@@ -265,7 +265,7 @@ def texts_call(file: str, heard: list[tuple[str, str, str]]) -> str:
     """The call that loads one session's texts."""
     columns = [[*column] for column in zip(*heard, strict=True)] or [[], [], []]
     texts = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
-    return f'{CALL}({json.dumps(file)},"{packed(texts)}");\n'
+    return f'{_CALL}({json.dumps(file)},"{packed(texts)}");\n'
 
 
 def bundle_name(number: int) -> str:
@@ -274,13 +274,13 @@ def bundle_name(number: int) -> str:
 
 def kept_lines(folder: str, number: int, wanted: set[str]) -> dict[str, str]:
     """The calls of an earlier run, by file, for the files in `wanted`."""
-    found = {}
+    calls = {}
     try:
         with open(os.path.join(folder, bundle_name(number)), encoding="utf-8") as bundle:
             for call in bundle:
-                name = call[len(CALL) + 1 :].partition(",")[0]
-                if call.startswith(f"{CALL}(") and json.loads(name) in wanted:
-                    found[json.loads(name)] = call
+                name = call[len(_CALL) + 1 :].partition(",")[0]
+                if call.startswith(f"{_CALL}(") and json.loads(name) in wanted:
+                    calls[json.loads(name)] = call
     except (OSError, ValueError):
         return {}
-    return found
+    return calls

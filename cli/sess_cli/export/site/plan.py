@@ -68,10 +68,10 @@ def load(folder: str) -> Manifest | None:
         if data["format"] != FORMAT:
             return None
         entries = [Entry(**entry) for entry in data["sessions"]]
-        found = Manifest({one.key: one for one in entries}, data["files"])
+        manifest = Manifest({entry.key: entry for entry in entries}, data["files"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return found if _is_sound(found) else None
+    return manifest if _is_sound(manifest) else None
 
 
 def _is_sound(manifest: Manifest) -> bool:
