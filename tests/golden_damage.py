@@ -8,7 +8,7 @@ import random
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -36,7 +36,7 @@ def paths(value: Any) -> Iterator[tuple[Path, str]]:
         inner, path, name = stack.pop()
         if path:
             yield path, name
-        pairs = inner.items() if isinstance(inner, dict) else ()
+        pairs: Iterable[tuple[Any, Any]] = inner.items() if isinstance(inner, dict) else ()
         if isinstance(inner, list):
             pairs = ((at, one) for at, one in enumerate(inner))
         for key, one in pairs:
@@ -148,10 +148,12 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def misfits(value: Any, hint: Any = None, where: str = "") -> Iterator[str]:
     """Fields whose value does not have the declared type; the index would refuse them."""
-    if hint is None or dataclasses.is_dataclass(hint):
-        if dataclasses.is_dataclass(value) and (hint is None or isinstance(value, hint)):
-            for name, inner in _hints(type(value)).items():
-                yield from misfits(getattr(value, name), inner, f"{where}.{name}")
+    if hint is None or (isinstance(hint, type) and dataclasses.is_dataclass(hint)):
+        is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+        if is_record and (hint is None or isinstance(value, hint)):
+            kind: type = type(value)
+            for name, declared in _hints(kind).items():
+                yield from misfits(getattr(value, name), declared, f"{where}.{name}")
         else:
             yield f"{where}: {value!r}"
         return
@@ -166,7 +168,7 @@ def misfits(value: Any, hint: Any = None, where: str = "") -> Iterator[str]:
             for one in value:
                 yield from misfits(one, inner[0], where)
     elif isinstance(hint, type):
-        allowed = (int, float) if hint is float else hint
+        allowed: Any = (int, float) if hint is float else hint
         if not isinstance(value, allowed) or (hint in (int, float) and isinstance(value, bool)):
             yield f"{where}: {value!r}"
         elif hint is int and not -(1 << 63) <= value < 1 << 63:

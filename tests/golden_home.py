@@ -21,6 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import apsw
 import zstandard
@@ -56,7 +57,8 @@ def agents() -> list[str]:
 
 @cache
 def expected(agent: str) -> dict:
-    return json.loads((GOLDEN / agent / "facts.json").read_text("utf-8"))
+    told: dict = json.loads((GOLDEN / agent / "facts.json").read_text("utf-8"))
+    return told
 
 
 def parts_of(agent: str, root: Path) -> list[Part]:
@@ -91,8 +93,11 @@ def database(path: Path) -> apsw.Connection:
     """A writer of an agent's database, as the agent would open it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     db = apsw.Connection(str(path))
-    pack = zstandard.ZstdCompressor().compress
-    db.create_scalar_function("zstd", lambda text: pack(text.encode()), 1)
+
+    def packed(*texts: Any) -> bytes:
+        return zstandard.ZstdCompressor().compress(texts[0].encode())
+
+    db.create_scalar_function("zstd", packed, 1)
     return db
 
 
@@ -107,6 +112,7 @@ class GoldenWorld(World):
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir()
         self.parts = parts_of(agent, self.root)
+        self.skipped: list[list[str]] = []  # by the one read of `clean`
         roots = [str(self.root / root) for root in expected(agent).get("roots", ())]
         environ = {"HOME": str(self.root), "TZ": "UTC"}
         self.sources = [

@@ -22,6 +22,7 @@ from tests.cli.export.html.card_items import Looked, call, drawn, item
 from tests.cli.export.html.test_cards_hostile import PAYLOADS
 from tests.conftest import World
 from tests.golden_home import GoldenWorld, agents
+from tests.must import must
 
 from sess_cli.export import ansi
 from sess_cli.export.film import tape
@@ -115,7 +116,7 @@ def log(agent: str, data: bytes) -> None:
 def document(agent: str, data: bytes) -> None:
     """It is read, or said not to be ready; what is read can be written."""
     path, raw, source = _chosen(agent, "document", data), data[1:], _home(agent).source
-    read = source.documents.conversations
+    read = must(source.documents).conversations
     try:
         parts = [raw]
         if source.streams:

@@ -150,4 +150,4 @@ def _has_failed(output: Any) -> bool:
     except (ValueError, TypeError, KeyError):
         found = re.search(r"(?:exited with code|Exit code:) (-?\d+)", text)
         code = int(found[1]) if found else 0
-    return code != 0
+    return bool(code != 0)

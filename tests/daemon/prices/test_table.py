@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.must import must
 
 from sessiond import prices
 from sessiond.prices import PriceTable, Rates, read_overrides
@@ -476,9 +477,9 @@ def test_more_tokens_never_cost_less(model, ts, counts, which, more):
     used, output, short, long, read = counts
     grown = [*counts]
     grown[which] += more
-    cost = TABLE.cost(model, ts, used, output, short + long, long, read)
+    cost = must(TABLE.cost(model, ts, used, output, short + long, long, read))
     used, output, short, long, read = grown
-    assert TABLE.cost(model, ts, used, output, short + long, long, read) >= cost
+    assert must(TABLE.cost(model, ts, used, output, short + long, long, read)) >= cost
 
 
 def test_loading_shares_nothing_between_tables():

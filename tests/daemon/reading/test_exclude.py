@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Any
 
 import pytest
 from tests.conftest import opened
@@ -18,7 +19,8 @@ from sessiond.writing.transaction import Store
 
 def ingest(world, **rules):
     world.state.mkdir(mode=0o700, exist_ok=True)
-    exclude = Exclude(**{name: folder_rules(listed) for name, listed in rules.items()})
+    folders: dict[str, Any] = {name: folder_rules(listed) for name, listed in rules.items()}
+    exclude = Exclude(**folders)
     with closing(opened(world.state / "index.db")) as db:
         return Ingest(Store(db), exclude=exclude).reconcile(world.places())
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.must import must
 
 from sessiond.config import Config
 from sessiond.reading.survey import survey
@@ -94,7 +95,7 @@ def test_a_hint_is_for_the_agents_that_reach_it(tmp_path):
     territory = Territory([Agent("one", tmp_path, avoids="cache"), Agent("two", tmp_path / "two")])
     assert territory.place_of(str(tmp_path / "cache" / "a.jsonl")) is None
     assert territory.place_of("/elsewhere/a.jsonl") is None
-    around = territory.place_of(str(tmp_path / "two" / "a.jsonl"))
+    around = must(territory.place_of(str(tmp_path / "two" / "a.jsonl")))
     assert [source.agent for source in around.sources] == ["two"]
 
 

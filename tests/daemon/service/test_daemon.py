@@ -9,6 +9,7 @@ import socket
 import stat
 
 import pytest
+from tests.must import must
 from tests.waiting import LIMIT, wait_until
 
 from sess_common import lock
@@ -132,7 +133,7 @@ def test_it_tells_the_service_manager(world, tmp_path):
         listener.settimeout(LIMIT)
         world.env |= {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "2000000"}
         process = world.start()
-        said = []
+        said: list[str] = []
 
         def hear(word):
             while not any(word in message for message in said):
@@ -168,7 +169,7 @@ def test_status_tells_per_source(world, daemon):
 def test_a_sync_without_an_index_yet_is_no_daemon(world):
     """Whatever holds the lock: exit code 0 says that a daemon runs."""
     world.state.mkdir(mode=0o700)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="sync")
     done = world.run("sessiond", "status")
     held.release()

@@ -8,11 +8,12 @@ import re
 import signal
 import time
 from contextlib import closing
+from typing import Any
 
 import pytest
 from tests.waiting import LIMIT, wait_until
 
-from sess_common import paths
+from sess_common import paths, upkeep
 from sess_schema.connection import open_reader, open_writer
 from sessiond.service import loop, notify, status
 
@@ -79,7 +80,7 @@ def test_metrics_have_every_figure_and_no_text(world, daemon):
 def test_each_state_has_its_exit_code():
     """Not running and hanging 3, an index that cannot be written 4, files that cannot be read 5."""
     source = {"path": "/a", "state": "live", "lag_bytes": 0, "lag_seconds": 0.0, "warnings": {}}
-    well = {"running": True, "beat_seconds": 3.0, "error": None, "skipped": []}
+    well: dict[str, Any] = {"running": True, "beat_seconds": 3.0, "error": None, "skipped": []}
     parked = {**source, "state": "parked"}
     for daemon, sources, code, words in (
         (well, [source], 0, "healthy"),
@@ -96,13 +97,13 @@ def test_an_idle_daemon_gives_signs_of_life(tmp_path, monkeypatch):
     """Also if nothing happens the file is written again; else idle and hanging look the same."""
     heart = notify.Heart(tmp_path / "status.json")
     heart.beat()
-    first = notify.writer_status(tmp_path / "status.json")["at"]
+    first = upkeep.writer_status(tmp_path / "status.json")["at"]
     heart.flush()
-    assert notify.writer_status(tmp_path / "status.json")["at"] == first
+    assert upkeep.writer_status(tmp_path / "status.json")["at"] == first
     monkeypatch.setattr(notify, "AT_LEAST", 0.0)
     time.sleep(0.002)
     heart.flush()
-    assert notify.writer_status(tmp_path / "status.json")["at"] > first
+    assert upkeep.writer_status(tmp_path / "status.json")["at"] > first
 
 
 def test_a_long_wal_is_cut_as_soon_as_no_reader_needs_it(world, monkeypatch):

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Generator
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_exceptions_do_not_quote_transcripts(log):
     secret = "the password is hunter2"
     try:
         try:
-            {}[secret]
+            {"": ""}[secret]
         except KeyError as error:
             raise ValueError(secret) from error
     except ValueError:
@@ -222,6 +223,7 @@ def test_follow_survives_rotation(log):
     os.replace(log, f"{log}.1")
     log.write_text("first of the new\n")
     assert [next(following), next(following)] == ["last of the old", "first of the new"]
+    assert isinstance(following, Generator)
     following.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 import uuid
 
 import pytest
@@ -43,7 +44,7 @@ def test_each_message_arrives_as_one_datagram(manager):
 def test_long_work_asks_for_more_time(manager, monkeypatch):
     """A start-up that upgrades the index is neither ended nor silent; one message a second does."""
     now = 1000.0
-    monkeypatch.setattr(notify.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     monkeypatch.setattr(notify, "_last_busy", 0.0)
     notify.busy("upgrading the index")
     notify.busy("upgrading the index: 1 of 2")

@@ -17,11 +17,11 @@ import pytest
 from tests import golden_damage as damage
 from tests.at_length import amount
 from tests.conftest import opened
-from tests.golden_home import GoldenWorld, agents, clean, database
+from tests.golden_home import GoldenWorld, Part, agents, clean, database
 
 from sessiond.engines.documents import NotAnArray, array_elements
 from sessiond.reading.tracked import Tracked
-from sessiond.sourcekit.base import NotReady
+from sessiond.sourcekit.base import NotReady, Record
 from sessiond.sourcekit.foreign import Foreign, ForeignError, KnownRows
 
 MOST_RECORDS, MOST_DOCUMENTS, MOST_DATABASES = 200, 40, 12  # spoilt, for each agent
@@ -57,7 +57,7 @@ def passes(world, originals):
     waiting = sampled(damages(world, originals), MOST_DAMAGES, world.agent)
     most = max(1, len(world.parts) // 2)
     while waiting:
-        broken = {}
+        broken: dict[str, tuple] = {}
         for task in waiting:
             if len(broken) < most and task[0].path not in broken:
                 broken[task[0].path] = task
@@ -112,7 +112,7 @@ def test_a_wrong_type_in_any_field_is_survived(tmp_path, agent):
     """Each field of each record gets another type: parsers return only what can be written."""
     world = GoldenWorld(tmp_path, agent)
     world.lay_all()
-    by_kind = {"transcript": [], "document": [], "database": []}
+    by_kind: dict[str, list[Part]] = {"transcript": [], "document": [], "database": []}
     for part in world.parts:
         kind = world.kind(part)
         if kind in by_kind and not part.path.endswith(".zst"):
@@ -152,7 +152,8 @@ def spoil_records(world, parts):
 
 def records_to_spoil(world, part):
     spec = world.source.identify(str(world.file(part)), part.data[: 64 << 10])
-    parser, seen = world.source.parser(spec, {}), set()
+    parser = world.source.parser(spec, {})
+    seen: set[tuple[object, str]] = set()
     for line in part.data.splitlines():
         try:
             value = orjson.loads(line)
@@ -180,7 +181,7 @@ def spoil_head(world, part):
 
 def spoil_documents(world, parts):
     tasks = [task for part in parts for task in documents_to_spoil(part)]
-    sound = {}
+    sound: dict[str, Record | None] = {}
     for part in parts:
         try:
             read = read_document(world, part, part.data)

@@ -12,6 +12,7 @@ import os
 import random
 import re
 from contextlib import ExitStack, closing
+from typing import Any
 
 import apsw
 import orjson
@@ -74,8 +75,8 @@ def test_a_call_shows_the_input_that_was_indexed(tmp_path, agent):
     """
     world = clean(tmp_path, agent)
     with closing(open_reader(world.state / "index.db")) as db:
-        sessions = [session for (session,) in db.execute("SELECT id FROM sessions").fetchall()]
-        for reader in (Reader(db, session) for session in sessions):
+        sessions: list[Any] = db.execute("SELECT id FROM sessions").fetchall()
+        for reader in (Reader(db, session) for (session,) in sessions):
             for entry in reader.entries():
                 if entry.type == "tool_use" and entry.kind not in ("edit", "agent"):
                     given = orjson.dumps(reader.input(entry)).decode()

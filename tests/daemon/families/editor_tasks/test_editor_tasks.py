@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.must import must
 
 from sessiond.families.editor_tasks import sent, timeline
 from sessiond.families.editor_tasks.calls import describe, status_of, written_pieces
@@ -138,5 +139,5 @@ def test_what_a_request_used_may_be_noted_when_it_has_finished():
     ended = {"ts": 1_717_203_601_000, "say": "api_req_finished", "text": '{"tokensOut": 5}'}
     begun, said, ended = timeline.whole_requests([begun, {"say": "text"}, ended])
     assert (said, ended["say"]) == ({"say": "text"}, "api_req_finished")
-    used = timeline.Meter("t").usage(begun, None)
+    used = must(timeline.Meter("t").usage(begun, None))
     assert (used.input_tokens, used.output_tokens) == (10, 5)

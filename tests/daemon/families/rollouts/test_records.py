@@ -20,6 +20,7 @@ from tests.daemon.families.rollouts.rollouts import (
     thread_id,
     tokens,
 )
+from tests.must import must
 
 from sessiond.families.rollouts.rollout import RolloutParser
 from sessiond.sourcekit.base import SessionSpec
@@ -61,7 +62,7 @@ def test_a_state_of_an_earlier_release_is_continued():
     state = {"tokens": {"total": [100, 50, 0, 10]}}
     total = counts(130, 60, 14) | {"reasoning_output_tokens": 9}
     line = event("token_count", info={"total_token_usage": total})
-    usage = RolloutParser(SessionSpec(THREAD), state).parse(line).usage
+    usage = must(RolloutParser(SessionSpec(THREAD), state).parse(line).usage)
     assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == (20, 4, 4)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -131,7 +132,11 @@ class Cursor:
         """Once it has a name it keeps one; c0 names c1 as its subagent, c2 names c0."""
         heads = [{"bubbleId": f"{composer_id}-b{number}", "type": 2} for number in numbers]
         self.names[composer_id] = f"Name {version}" if version else self.names[composer_id]
-        more = {"c0": {"subagentComposerIds": ["c1"]}, "c1": {}, "c2": {"subagentInfo": INFO}}
+        more: dict[str, dict[str, Any]] = {
+            "c0": {"subagentComposerIds": ["c1"]},
+            "c1": {},
+            "c2": {"subagentInfo": INFO},
+        }
         return composer(composer_id, heads, name=self.names[composer_id], **more[composer_id])
 
     def composer_in_place(self, composer_id, numbers, version):

@@ -13,7 +13,7 @@ from tests.cursor_databases import (
 from tests.cursor_generations import GENERATIONS
 from tests.daemon.sources.cursor.cursor_home import Cursor
 
-TALKS = {
+TALKS: dict[str, list[tuple[str, str, str | None]]] = {
     "generation1": [("user", "g1 question", None), ("assistant", "g1 answer", None)],
     "generation2": [
         ("user", "g2 question", None),
@@ -21,16 +21,15 @@ TALKS = {
         ("tool_use", "g2 file", "ok"),
     ],
     "generation2w": [("user", "g2w question", None), ("assistant", "g2w answer", None)],
-} | {
-    f"generation{number}": [
-        ("user", f"g{number} please fix the parser", None),
-        ("thinking", f"g{number} where is it", None),
-        ("tool_use", f"g{number} 3 passed", "ok"),
-        ("tool_use", f"g{number} broke", "error"),
-        ("assistant", f"g{number} it is fixed", None),
-    ]
-    for number in (3, 4, 5)
 }
+for _number in (3, 4, 5):
+    TALKS[f"generation{_number}"] = [
+        ("user", f"g{_number} please fix the parser", None),
+        ("thinking", f"g{_number} where is it", None),
+        ("tool_use", f"g{_number} 3 passed", "ok"),
+        ("tool_use", f"g{_number} broke", "error"),
+        ("assistant", f"g{_number} it is fixed", None),
+    ]
 LATER = CREATED + 4000
 FACTS_OF = {
     "generation1": (*("main", "/code/demo", "G1", '["gpt-4"]', None, CREATED, CREATED, 2, 1, 0),),

@@ -18,6 +18,7 @@ import pytest
 from tests.at_length import AT_LENGTH, count, seeds
 from tests.cursor_databases import global_database, user_directory
 from tests.cursor_generations import GENERATIONS
+from tests.must import must
 from tests.waiting import LIMIT, let_it_write, wait_until
 
 from sess_schema import archive
@@ -49,6 +50,7 @@ class Writer:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.stdin, self.stdout = must(self.process.stdin), must(self.process.stdout)
         self.outcome = None
 
     def command(self, database, *more):
@@ -58,17 +60,17 @@ class Writer:
     @property
     def busy(self):
         """It writes; when it has ended it says so."""
-        return not select.select([self.process.stdout], [], [], 0)[0]
+        return not select.select([self.stdout], [], [], 0)[0]
 
     def end(self):
         """Wait for its last write."""
-        said = self.process.stdout.readline()
+        said = self.stdout.readline()
         assert said == "done\n", f"the writer met a lock: {said}"
-        self.outcome = json.loads(self.process.stdout.readline())
+        self.outcome = json.loads(self.stdout.readline())
 
     def close(self):
         """Let it close its database."""
-        self.process.stdin.close()
+        self.stdin.close()
         assert self.process.wait(LIMIT) == 0
 
     def digest_alone(self, folder):
@@ -100,8 +102,8 @@ def write(world):
     for writer in started:
         writer.process.kill()
         writer.process.wait()
-        writer.process.stdin.close()
-        writer.process.stdout.close()
+        writer.stdin.close()
+        writer.stdout.close()
 
 
 def a_line_is_read(world, text):

@@ -13,6 +13,7 @@ from tests.daemon.sources.cursor.agent_files import (
     transcript,
     write_chat,
 )
+from tests.must import must
 
 from sessiond.sourcekit.base import NotReady, SessionSpec
 from sessiond.sources.cursor.agent_messages import conversation
@@ -148,9 +149,9 @@ def test_a_transcript_is_restored_byte_for_byte(index, tmp_path):
 def told(text):
     (change,) = conversation(SessionSpec("s"), text.encode())
     return [
-        (item.record.role, event.type, event.text or event.input)
-        for item in change.items
-        for event in item.record.events
+        (record.role, event.type, event.text or event.input)
+        for record in (must(item.record) for item in change.items)
+        for event in record.events
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.golden_home import GoldenWorld
@@ -11,12 +12,18 @@ MAIN = "7ca1e000-0000-4000-8000-000000000001"
 CUT = "lines / 60000 bytes truncated"
 
 
+class Jcode(GoldenWorld):
+    """The golden home, and where its sessions are."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "jcode")
+        self.sessions = self.root / ".jcode" / "sessions"
+        self.lay_all()
+
+
 @pytest.fixture
 def jcode(tmp_path):
-    world = GoldenWorld(tmp_path, "jcode")
-    world.lay_all()
-    world.sessions = world.root / ".jcode" / "sessions"
-    return world
+    return Jcode(tmp_path)
 
 
 def grep_output(world):

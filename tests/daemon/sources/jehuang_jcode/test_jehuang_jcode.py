@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.golden_home import GoldenWorld
@@ -12,13 +13,19 @@ from sessiond.sourcekit.base import NotReady
 MAIN = "session_owl_1772370000000"
 
 
+class Jcode(GoldenWorld):
+    """The golden home, and the two files of its main session."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "jehuang-jcode")
+        self.snapshot = self.root / ".jcode" / "sessions" / f"{MAIN}.json"
+        self.journal = self.snapshot.with_name(f"{MAIN}.journal.jsonl")
+        self.lay_all()
+
+
 @pytest.fixture
 def jcode(tmp_path):
-    world = GoldenWorld(tmp_path, "jehuang-jcode")
-    world.lay_all()
-    world.snapshot = world.root / ".jcode" / "sessions" / f"{MAIN}.json"
-    world.journal = world.snapshot.with_name(f"{MAIN}.journal.jsonl")
-    return world
+    return Jcode(tmp_path)
 
 
 def checkpoint(world):

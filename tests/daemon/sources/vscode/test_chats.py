@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 from tests.conftest import World, opened
+from tests.must import must
 
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
@@ -213,10 +214,10 @@ def test_newer_builds_note_more_about_a_request():
     }
     chat = {"requests": [told], "workingDirectory": "file:///home/kim/kite"}
     (found,) = read_chat(chat, "c1", None, 0)
-    asked, answered = (item.record for item in found.items)
+    asked, answered = (must(item.record) for item in found.items)
     assert [(event.type, event.label) for event in asked.events] == [
         ("system", "task-notification")
     ]
     assert not asked.titles
-    assert (answered.usage.output_tokens, answered.ts) == (7, 1785578409000)
+    assert (must(answered.usage).output_tokens, answered.ts) == (7, 1785578409000)
     assert found.project == "/home/kim/kite"
