@@ -1,4 +1,4 @@
-"""What another agent must know to take over a session, found in one pass over its events.
+"""A brief in Markdown with which another agent takes over, within a budget of tokens.
 
 Everything comes from a `Story`, so that secrets are masked before they get here.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from sess_cli.continuing.state import Todos
+from sess_cli.continuing.state import Todos, plan_in
 from sess_cli.export import ansi, shapes
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
@@ -62,30 +62,25 @@ class Changed:
 class Command:
     text: str
     status: str
-    key: str
     times: int = 1
 
 
 @dataclass(slots=True, frozen=True)
-class Failure:
-    what: str
-    output: str
-    key: str
+class Noted:
+    """A decision, or a failure with its output."""
 
-
-@dataclass(slots=True, frozen=True)
-class Decision:
     what: str
-    key: str
+    key: str  # of the event
+    output: str = ""
 
 
 @dataclass(slots=True)
 class Facts:
     requests: list[str] = field(default_factory=list)  # in order; the first one is the goal
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[Noted] = field(default_factory=list)
     files: list[Changed] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)  # by their last run
-    errors: list[Failure] = field(default_factory=list)  # that nothing has put right since
+    errors: list[Noted] = field(default_factory=list)  # that nothing has put right since
     commits: list[str] = field(default_factory=list)
     todos: list[Todo] = field(default_factory=list)
     plan: str = ""
@@ -96,114 +91,113 @@ class Facts:
 
 
 def facts_of(story: Story) -> Facts:
-    gathered = _Gathered(story)
+    gathering = _Gathering(story)
     for item in story.items():
-        gathered.add(item)
-    return gathered.facts()
+        gathering.add(item)
+    return gathering.facts()
 
 
-class _Gathered:
+class _Gathering:
     def __init__(self, story: Story) -> None:
         self._story = story
         self._facts = Facts()
         self._todos = Todos()
         self._commands: dict[str, Command] = {}
-        self._failed: dict[str, Failure] = {}
-        self._denied: dict[str, Decision] = {}
+        self._failed: dict[str, Noted] = {}
+        self._denied: dict[str, Noted] = {}
         self._classes = Classifier(RULES)
 
     def facts(self) -> Facts:
-        found = self._facts
-        found.commands = [*self._commands.values()]
-        found.errors = [*self._failed.values()]
-        found.decisions += self._denied.values()
-        found.todos = self._todos.all
-        found.files = self._files()
-        return found
+        facts = self._facts
+        facts.commands = [*self._commands.values()]
+        facts.errors = [*self._failed.values()]
+        facts.decisions += self._denied.values()
+        facts.todos = self._todos.all
+        facts.files = self._files()
+        return facts
 
     def add(self, item: Item) -> None:
-        found = self._facts
+        facts = self._facts
         if item.type == "user":
-            found.ended = ""
+            facts.ended = ""
             if item.label not in _NOT_REQUESTS and item.text.strip():
-                found.requests.append(item.text.strip())
+                facts.requests.append(item.text.strip())
         elif item.type == "assistant":
             if item.label in labels.ALARMS:
-                found.ended = item.text.strip()
+                facts.ended = item.text.strip()
             elif item.text.strip():
-                found.last_answer, found.ended = item.text.strip(), ""
+                facts.last_answer, facts.ended = item.text.strip(), ""
         elif item.type == "tool_use" and item.unjoined is None:
             self._call(item)
         elif item.type == "summary" and not item.is_title:
-            found.summary = item.text.strip()
+            facts.summary = item.text.strip()
         elif item.label == labels.TODO:
             self._todos.take_notice(item.text)
         elif item.label == labels.PLAN:
-            found.plan = item.text.strip()
+            facts.plan = item.text.strip()
         elif item.label == labels.INTERRUPTED:
-            found.ended = "The user interrupted it."
+            facts.ended = "The user interrupted it."
         elif item.label in labels.ALARMS:
-            found.ended = item.text.strip()
+            facts.ended = item.text.strip()
 
     def _call(self, item: Item) -> None:
-        found, said = self._facts, _said(item)
+        facts, line = self._facts, _in_one_line(item)
         if item.status == "pending":
-            found.pending.append(said)
+            facts.pending.append(line)
         if item.kind == kinds.PLAN:
             self._plan(item)
         elif item.kind == kinds.QUESTION and item.status == "ok":
-            asked = f"Asked: {item.summary or said}\nAnswer: {ansi.plain(item.output).strip()}"
-            found.decisions.append(Decision(asked, item.key))
-        found.commits += [f"{one.sha[:10]} {one.subject}".strip() for one in item.commits]
+            asked = f"Asked: {item.summary or line}\nAnswer: {ansi.plain(item.output).strip()}"
+            facts.decisions.append(Noted(asked, item.key))
+        facts.commits += [f"{commit.sha[:10]} {commit.subject}".strip() for commit in item.commits]
         if item.kind not in _UNIMPORTANT and not _only_looks(item):
-            self._judge(item, said)
+            self._judge(item, line)
 
     def _plan(self, item: Item) -> None:
         refused = item.status in ("error", "denied")
         if not refused and self._todos.take(item.given, item.output):
             return
-        plan = item.given.get("plan") if isinstance(item.given, dict) else None
-        if isinstance(plan, str) and plan.strip():
-            if not refused:
-                self._facts.plan = plan.strip()
-            elif item.output.strip():
-                refusal = f"Plan rejected: {ansi.plain(item.output).strip()}"
-                self._facts.decisions.append(Decision(refusal, item.key))
+        plan = plan_in(item.given)
+        if plan and not refused:
+            self._facts.plan = plan
+        elif plan and item.output.strip():
+            refusal = f"Plan rejected: {ansi.plain(item.output).strip()}"
+            self._facts.decisions.append(Noted(refusal, item.key))
 
-    def _judge(self, item: Item, said: str) -> None:
+    def _judge(self, item: Item, line: str) -> None:
         """A failure or refusal is open until the same is done with success."""
-        about = _about(item, said)
+        about = _subject_of(item, line)
         self._failed.pop(about, None)
         self._denied.pop(about, None)
         if item.status == "denied":
-            self._denied[about] = Decision(f"Not allowed: {said}", item.key)
+            self._denied[about] = Noted(f"Not allowed: {line}", item.key)
         elif item.status == "error":
             output = ansi.plain(item.output).strip()
             if self._classes.of(item.tool or "", item.kind, output) not in _SLIPS:
-                self._failed[about] = Failure(said, output, item.key)
+                self._failed[about] = Noted(line, item.key, output)
         if item.kind == kinds.SHELL and item.status in ("ok", "error"):
-            self._ran(about, item.status, shapes.command(item).strip(), item.key)
+            self._ran(about, item.status, shapes.command(item).strip())
 
-    def _ran(self, about: str, status: str, text: str, key: str) -> None:
+    def _ran(self, about: str, status: str, text: str) -> None:
         if program_of(text) not in _TIDYING:
             before = self._commands.pop(about, None)  # to the end of the list
             if "\n" not in text and len(text) <= _LONGEST:
                 times = before.times + 1 if before else 1
-                self._commands[about] = Command(text, status, key, times)
+                self._commands[about] = Command(text, status, times)
             elif before:
                 self._commands[about] = before
 
     def _files(self) -> list[Changed]:
         story = self._story
         project = story.row.directory or ""
-        found = [
+        files = [
             Changed(story.cleaned(_relative(path, project)), added, removed, times)
             for path, added, removed, times in story.db.execute(_FILES, (story.row.key,))
         ]
-        return found[::-1]  # the last one first
+        return files[::-1]  # the last one first
 
 
-def _said(item: Item) -> str:
+def _in_one_line(item: Item) -> str:
     """A call in one line."""
     if item.kind == kinds.SHELL:
         return sessions.one_line(shapes.command(item))
@@ -215,17 +209,17 @@ def _only_looks(item: Item) -> bool:
     return bool(command) and (program_of(command) in _LOOKING or bool(_GIT.search(command)))
 
 
-def _about(item: Item, said: str) -> str:
+def _subject_of(item: Item, line: str) -> str:
     """The same for calls that try the same: a program and what it does, a file."""
     if item.kind == kinds.SHELL:
         words = shapes.command(item).split()
         name = program_of(shapes.command(item))
         at = next((n for n, word in enumerate(words) if word.rsplit("/", 1)[-1] == name), 0)
-        verb = next((one for one in words[at + 1 : at + 3] if one[0].isalpha()), "")
+        verb = next((word for word in words[at + 1 : at + 3] if word[0].isalpha()), "")
         return f"{kinds.SHELL} {name} {verb}"
     if item.files:
         return f"file {item.files[0]['path']}"
-    return f"{item.tool} {said}"
+    return f"{item.tool} {line}"
 
 
 def _relative(path: str, project: str) -> str:
@@ -261,12 +255,14 @@ def plain(text: str) -> str:
     pieces = text.split("`")
     if len(pieces) % 2 == 0 or "``" in text or "\\`" in text:
         return _TICK.sub(_escaped, _TAG.sub(_escaped, text))
-    return "`".join(one if at % 2 else _TAG.sub(_escaped, one) for at, one in enumerate(pieces))
+    return "`".join(
+        piece if at % 2 else _TAG.sub(_escaped, piece) for at, piece in enumerate(pieces)
+    )
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     """With a backslash of its own, and the ones before it doubled."""
-    return "\\" * (2 * len(found[0]) - 1) + found[0][-1]
+    return "\\" * (2 * len(match[0]) - 1) + match[0][-1]
 
 
 def _shortest(text: str, most: int) -> str:
@@ -338,29 +334,30 @@ class _Brief:
             yield f"- {plain(one_line(self._text(request, length)))}"
 
     def _decisions(self) -> Iterator[str]:
-        for one in self._last_of(self._facts.decisions, 10):
-            yield f"- {plain(one_line(self._text(one.what, 260)))} ({code('#' + one.key[:8])})"
+        for decision in self._last_of(self._facts.decisions, 10):
+            what = plain(one_line(self._text(decision.what, 260)))
+            yield f"- {what} ({code('#' + decision.key[:8])})"
         for commit in self._last_of(self._facts.commits, 10):
             yield f"- Commit {plain(one_line(self._text(commit, 120)))}"
 
     def _files(self) -> Iterator[str]:
         shown = self._facts.files[: self._count(25)]
-        for one in shown:
-            again = f", {one.times} edits" if one.times > 1 else ""
-            yield f"- {code(one.path)} (+{one.added:,} −{one.removed:,}{again})"
+        for file in shown:
+            again = f", {file.times} edits" if file.times > 1 else ""
+            yield f"- {code(file.path)} (+{file.added:,} −{file.removed:,}{again})"
         if more := len(self._facts.files) - len(shown):
             yield f"- … and {more} more"
 
     def _commands(self) -> Iterator[str]:
-        for one in self._last_of(self._facts.commands, 12):
-            about = "failed" if one.status == "error" else "ok"
-            about += f", run {one.times} times" if one.times > 1 else ""
-            yield f"- {code(one_line(self._text(one.text, 200)))} ({about})"
+        for command in self._last_of(self._facts.commands, 12):
+            about = "failed" if command.status == "error" else "ok"
+            about += f", run {command.times} times" if command.times > 1 else ""
+            yield f"- {code(one_line(self._text(command.text, 200)))} ({about})"
 
     def _errors(self) -> Iterator[str]:
-        for one in self._last_of(self._facts.errors, 5):
-            yield f"- {code(one_line(self._text(one.what, 160)))} ({code('#' + one.key[:8])})"
-            if tail := self._tail(one.output):
+        for error in self._last_of(self._facts.errors, 5):
+            yield f"- {code(one_line(self._text(error.what, 160)))} ({code('#' + error.key[:8])})"
+            if tail := self._tail(error.output):
                 yield ""
                 yield from (f"  {line}".rstrip() for line in fenced(tail))
 

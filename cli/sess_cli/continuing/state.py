@@ -167,21 +167,26 @@ def _follow(state: State, reader: Reader, entry: Entry) -> None:
         state.compactions += 1
         state.summary = entry.text
     else:
-        _follow_notice(state, entry, _named(reader.record(entry)))
+        _follow_notice(state, entry, _fields(reader.record(entry)))
 
 
 def _follow_call(state: State, reader: Reader, entry: Entry) -> None:
     given = reader.input(entry)
     if entry.status not in ("error", "denied") and state.todos.take(given, entry.output):
         return
-    plan = given.get("plan") if isinstance(given, Mapping) else None
-    if isinstance(plan, str) and plan.strip():
+    if plan := plan_in(given):
         refused = entry.status in ("error", "denied")
         status = "rejected" if refused else "approved" if entry.status == "ok" else "submitted"
-        state.plan = Plan(status, None, plan.strip(), entry.output.strip() if refused else None)
+        state.plan = Plan(status, None, plan, entry.output.strip() if refused else None)
 
 
-def _follow_notice(state: State, entry: Entry, said: Mapping[str, Any]) -> None:
+def plan_in(given: Any) -> str:
+    """The plan in the input of a call; empty if it has none."""
+    plan = given.get("plan") if isinstance(given, Mapping) else None
+    return plan.strip() if isinstance(plan, str) else ""
+
+
+def _follow_notice(state: State, entry: Entry, notice: Mapping[str, Any]) -> None:
     if entry.label == labels.MODE:
         state.mode = entry.text
     elif entry.label == labels.ENVIRONMENT:
@@ -189,44 +194,43 @@ def _follow_notice(state: State, entry: Entry, said: Mapping[str, Any]) -> None:
     elif entry.label == labels.PROFILE:
         state.profile = entry.text
     elif entry.label == labels.GOAL:
-        goal = _text(said, "objective") or entry.text
-        state.goal = None if _text(said, "status") == _CLEARED else goal
+        goal = _text(notice, "objective") or entry.text
+        state.goal = None if _text(notice, "status") == _CLEARED else goal
     elif entry.label == labels.SYSTEM_PROMPT:
-        state.system_prompt = _text(said, "content") or entry.text
-        state.env_info = _text(said, "envinfo")
+        state.system_prompt = _text(notice, "content") or entry.text
+        state.env_info = _text(notice, "envinfo")
     elif entry.label == labels.TODO:
-        if not state.todos.take(said):
+        if not state.todos.take(notice):
             state.todos.take_notice(entry.text)
     elif entry.label == labels.PLAN:
         before = state.plan or Plan()
         state.plan = Plan(
-            _text(said, "status"),
-            _text(said, "title") or before.title,
-            _text(said, "content") or before.content,
-            _text(said, "feedback"),
+            _text(notice, "status"),
+            _text(notice, "title") or before.title,
+            _text(notice, "content") or before.content,
+            _text(notice, "feedback"),
         )
 
 
-def _named(record: Any) -> dict[str, Any]:
+def _fields(record: Any) -> dict[str, Any]:
     """The fields of a notice, `plan_title` as `title`."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in record.items() if isinstance(record, Mapping) else ():
         plain = bare(str(name))
         for prefix in _PREFIXES:
             plain = plain.removeprefix(prefix) or plain
-        found.setdefault(plain, value)
-    return found
+        fields.setdefault(plain, value)
+    return fields
 
 
-def _text(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
+def _text(notice: Mapping[str, Any], name: str) -> str | None:
+    value = notice.get(name)
     return value if isinstance(value, str) and value else None
 
 
 def _model(db: apsw.Connection, row: SessionRow) -> str | None:
-    used = db.execute(_MODEL, (row.key,)).get
-    known = json.loads(row.models)
-    return used or (known[-1] if known else None)
+    models = [*json.loads(row.models), db.execute(_MODEL, (row.key,)).get]
+    return next((model for model in reversed(models) if model), None)
 
 
 def _last(db: apsw.Connection, reader: Reader, row: SessionRow, kind: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 LOG, DOCUMENT, DATABASE = "log", "document", "database"
+_SIDECAR_AGENT = "cursor"
 _TRANSCRIPTS = (
     "SELECT p.id, coalesce(w.path, p.path), p.state, iif(w.id IS NULL, 'log', w.kind),"
     " coalesce(w.id, p.id), p.path FROM session_sources m JOIN sources p ON p.id = m.source_id"
@@ -53,30 +54,26 @@ class Target:
 def find_target(db: apsw.Connection, given: str, which: str | None = None) -> Target:
     """The transcript of a session; the one that `--source` names if there are several."""
     row = sessions.resolve(db, given)
-    found = [Target(row, *values) for values in _transcripts_of(db, row.key)]
+    targets = [Target(row, *values) for values in db.execute(_TRANSCRIPTS, (row.key,))]
     if which is not None:
-        for number, target in enumerate(found, 1):
+        for number, target in enumerate(targets, 1):
             if which in (str(number), target.name, target.path):
                 return target
         raise SessError(
             f'session "{row.session}" has no transcript "{which}"',
-            hint=f"it has {len(found)}; give a number or a path",
+            hint=f"it has {len(targets)}; give a number or a path",
             code=Exit.NOTHING_FOUND,
         )
-    if not found:
+    if not targets:
         raise SessError(f'session "{row.session}" has no transcript', code=Exit.NOTHING_FOUND)
-    there = [target for target in found if target.state != "gone"] or found
+    there = [target for target in targets if target.state != "gone"] or targets
     if len(there) == 1:
         return there[0]
-    listed = "".join(f"\n  {number}  {target.name}" for number, target in enumerate(found, 1))
+    listed = "".join(f"\n  {number}  {target.name}" for number, target in enumerate(targets, 1))
     raise SessError(
-        f'session "{row.session}" has {len(found)} transcripts:{listed}',
+        f'session "{row.session}" has {len(targets)} transcripts:{listed}',
         hint="choose one with `--source N`",
     )
-
-
-def _transcripts_of(db: apsw.Connection, session: SessionId) -> list[tuple[Any, ...]]:
-    return [*db.execute(_TRANSCRIPTS, (session,))]
 
 
 _COPIES = (
@@ -124,12 +121,9 @@ def planned_cut(
     whole = plan_of(db, target, transcript, seeds)
     if len(whole.gone) == len(transcript.records):
         raise SessError("this would cut every record", hint="`sess rm` deletes a whole session")
-    return Cut(target, whole, relink, _also_in(db, target, whole))
-
-
-def _also_in(db: apsw.Connection, target: Target, cut: Plan) -> tuple[str, ...]:
-    keys = json.dumps([record.key for record in cut.removed()])
-    return tuple(name for (name,) in db.execute(_COPIES, (keys, target.source)))
+    keys = json.dumps([record.key for record in whole.removed()])
+    also_in = tuple(name for (name,) in db.execute(_COPIES, (keys, target.source)))
+    return Cut(target, whole, relink, also_in)
 
 
 def plan_of(
@@ -143,26 +137,25 @@ def plan_of(
 
 def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
     """Cut; also return how many bytes were appended since the plan was made."""
-    target = cut.target
-    gone = cut.plan.removed()
+    target, transcript = cut.target, cut.plan.transcript
     change = Change(
         cut.command,
         session=target.session.session,
         agent=target.session.agent,
-        cut=[cut.plan.transcript.at(number).id for number in sorted(cut.plan.chosen)],
-        pulled=[cut.plan.transcript.at(number).id for number in sorted(cut.plan.pulled)],
+        cut=[transcript.at(number).id for number in sorted(cut.plan.chosen)],
+        pulled=[transcript.at(number).id for number in sorted(cut.plan.pulled)],
         lines=target.kind != DOCUMENT,
     )
     if target.kind == DATABASE:
-        return write_sidecar(db, target, cut.plan.transcript, gone, change), 0
+        return _write_sidecar(db, target, cut.plan, change), 0
     with live.opened(target.path, force=force) as file:
         content = archived(db, target.whole, file, whole=target.kind == DOCUMENT)
         parents = new_parents(cut.plan) if cut.relink else {}
         if target.kind == DOCUMENT:
             swaps = _document_swaps(db, target, cut.plan, parents, file)
         else:
-            swaps = splices.without_lines(file.fd, cut.plan.transcript, cut.plan.gone)
-            swaps += splices.relinked(file.fd, cut.plan.transcript, parents)
+            swaps = splices.without_lines(file.fd, transcript, cut.plan.gone)
+            swaps += splices.relinked(file.fd, transcript, parents)
         edit = file.rewrite(splices.around(swaps, content.size), change, content)
         return edit, file.size - content.size
 
@@ -197,13 +190,13 @@ def matching(
 ) -> set[int]:
     """The records of a session with a text that a regular expression matches."""
     try:
-        found = re.compile(pattern)
+        expression = re.compile(pattern)
     except re.error as error:
         raise SessError(f'not a regular expression: "{pattern}": {error}') from None
     return {
         record.number
         for record in transcript.of(session)
-        if any(found.search(text) for text in texts_of(db, record))
+        if any(expression.search(text) for text in texts_of(db, record))
     }
 
 
@@ -214,11 +207,11 @@ def texts_of(db: apsw.Connection, record: Record) -> list[str]:
     texts = []
     for event in record.events:
         row = db.execute("SELECT text, input, output FROM event_texts WHERE id = ?", (event,))
-        text, given, output = row.fetchone() or ("", "", "")
+        text, arguments, output = row.fetchone() or ("", "", "")
         if event in results:
             texts.append(output)
         if event in calls:
-            texts.append(given)
+            texts.append(arguments)
         if event not in results | calls:
             texts.append(text)
     return [text for text in texts if text]
@@ -233,7 +226,7 @@ def _check_editable(target: Target) -> None:
         )
     if not os.path.exists(target.path) and os.path.exists(f"{target.path}.zst"):
         raise SessError(f'"{target.path}.zst" is compressed', hint="decompress it first")
-    if target.kind == DATABASE and target.session.agent != SIDECAR_AGENT:
+    if target.kind == DATABASE and target.session.agent != _SIDECAR_AGENT:
         raise SessError(
             f'"{target.path}" is a database of {target.session.agent}, which is never written to',
             hint="`sess records` and `sess suggest` work, cutting does not",
@@ -248,7 +241,7 @@ def _document_swaps(
     file: LiveFile,
 ) -> list[splices.Swap]:
     stored = RecordReader(db)
-    values = [_value(stored, target.source, record) for record in cut.transcript.records]
+    values = [_decoded(_raw(stored, target, record)) for record in cut.transcript.records]
     try:
         text = b"".join(log.pieces(file.fd, 0, file.size)).decode()
         moved = {n - 1: (cut.transcript.at(n).parent_id, parent) for n, parent in parents.items()}
@@ -263,9 +256,13 @@ def _document_swaps(
     return swaps
 
 
-def _value(stored: RecordReader, source: SourceId, record: Record) -> Any:
+def _raw(stored: RecordReader, target: Target, record: Record) -> bytes:
+    return stored.bytes_of((target.source, 0, record.offset, record.length)).strip()
+
+
+def _decoded(raw: bytes) -> Any:
     try:
-        return decode.decode(stored.bytes_of((source, 0, record.offset, record.length)).strip())[0]
+        return decode.decode(raw)[0]
     except ValueError:
         return None
 
@@ -274,59 +271,51 @@ def _repeats(
     db: apsw.Connection, target: Target, transcript: Transcript, cut: Plan
 ) -> dict[int, set[int]]:
     """Records near one that goes that say nothing but what it says, as in Codex's rollouts."""
-    if target.kind != "log":
+    if target.kind != LOG:
         return {}
     stored = RecordReader(db)
-    found: dict[int, set[int]] = {}
+    repeats: dict[int, set[int]] = {}
     for record in cut.removed():
         near = transcript.records[max(0, record.number - 1 - _NEAR) : record.number + _NEAR]
-        silent = [one for one in near if not one.events and one.number not in cut.gone]
+        silent = [other for other in near if not other.events and other.number not in cut.gone]
         if not silent:
             continue
-        said = {text for text in texts_of(db, record) if len(text) >= _SHORTEST_REPEATED}
-        for one in silent:
-            if said & _strings(_value(stored, target.source, one)):
-                found.setdefault(record.number, set()).add(one.number)
-    return found
+        texts = {text for text in texts_of(db, record) if len(text) >= _SHORTEST_REPEATED}
+        for other in silent:
+            if texts & _strings(_decoded(_raw(stored, target, other))):
+                repeats.setdefault(record.number, set()).add(other.number)
+    return repeats
 
 
 def _strings(value: Any) -> set[str]:
-    found: set[str] = set()
+    strings: set[str] = set()
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            found.add(one)
-        elif isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
-    return found
-
-
-SIDECAR_AGENT = "cursor"
-_SIDECAR_SUFFIX = ".excised.jsonl"
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            strings.add(inner)
+        elif isinstance(inner, dict):
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
+    return strings
 
 
 def sidecar_path(database: str) -> str:
-    return os.path.realpath(database) + _SIDECAR_SUFFIX
+    """Cursor's databases are never written to: what a cut leaves goes into a file beside them."""
+    return os.path.realpath(database) + ".excised.jsonl"
 
 
-def write_sidecar(
-    db: apsw.Connection,
-    target: Target,
-    transcript: Transcript,
-    gone: Iterable[Record],
-    change: Change,
-) -> Edit:
+def _write_sidecar(db: apsw.Connection, target: Target, plan: Plan, change: Change) -> Edit:
     """Write the records that stay, after those of other conversations that are there already."""
     path = sidecar_path(target.path)
-    cut = {record.id for record in gone}
+    cut = {record.id for record in plan.removed()}
     for edit in log.entries():  # what earlier cuts took out stays out
         if (edit.path, edit.session, edit.state) == (path, change.session, log.DONE):
             cut |= {*edit.cut, *edit.pulled}
-    kept = [record for record in transcript.records if record.id not in cut]
-    lines = _record_lines(db, target, kept)
+    stored = RecordReader(db)
+    kept = [record for record in plan.transcript.records if record.id not in cut]
+    lines = (_raw(stored, target, record) + b"\n" for record in kept)
     if not os.path.exists(path):
         return live.create(path, lines, change)
     with live.opened(path, force=True) as file:  # nobody but us writes it
@@ -337,19 +326,8 @@ def write_sidecar(
         return file.rewrite([*others, *lines], change)
 
 
-def _record_lines(
-    db: apsw.Connection, target: Target, records: Iterable[Record]
-) -> Iterator[bytes]:
-    stored = RecordReader(db)
-    for record in records:
-        yield stored.bytes_of((target.source, 0, record.offset, record.length)).strip() + b"\n"
-
-
 def _composer_of(line: bytes) -> object:
-    try:
-        value = decode.decode(line)[0]
-    except ValueError:
-        return None
+    value = _decoded(line)
     return value.get("composerId") if isinstance(value, dict) else None
 
 
@@ -376,19 +354,18 @@ def planned_truncation(
 
 def _from_prompt(transcript: Transcript, session: SessionId, prompts: int) -> set[int]:
     """The records to take out, by number."""
-    asked = [t for t in transcript.of(session) if "user" in t.types and not t.superseded]
-    if prompts >= len(asked):
+    typed = [record for record in transcript.of(session) if "user" in record.types]
+    typed = [record for record in typed if not record.superseded]
+    if prompts >= len(typed):
         return set()
-    first = asked[prompts].number
+    first = typed[prompts].number
     gone = {
         record.number
         for record in transcript.records
-        if record.number >= first and record.kind not in labels.LASTING
+        if (record.number >= first and record.kind not in labels.LASTING)
+        # With no prompts, nothing is left that it could be the prompt of.
+        or (prompts == 0 and record.kind == labels.SYSTEM_PROMPT)
     }
-    if prompts == 0:  # nothing is left that it could be the prompt of
-        gone |= {
-            record.number for record in transcript.records if record.kind == labels.SYSTEM_PROMPT
-        }
     # The result of a call that stays may have come after the prompt.
     while answers := {
         number

@@ -1,4 +1,4 @@
-"""Which bytes of a file stay and which are replaced: lines of a log, elements of the arrays of a JSON document."""
+"""Which bytes of a file stay, and which are replaced: lines of a log, elements of a document."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from sess_common.errors import SessError
 from sess_schema.queries.transcripts import Record, Transcript
 
 _LOOK = 4096
+_DECODER = json.JSONDecoder()
+_SPACE = " \t\r\n"
 
 
 class Swap(NamedTuple):
@@ -62,23 +64,23 @@ def without_lines(fd: int, transcript: Transcript, gone: Iterable[int]) -> list[
 
 def relinked(fd: int, transcript: Transcript, parents: Mapping[int, str | None]) -> list[Swap]:
     """New values for the field that names a record's parent, and for nothing else."""
-    found = []
+    swaps = []
     for number, parent in parents.items():
         record = transcript.at(number)
         raw = os.pread(fd, record.length, record.offset)
-        start, end, new = other_parent(raw, record.parent_id, parent)
-        found.append(Swap(record.offset + start, record.offset + end, new))
-    return found
+        start, end, new = _other_parent(raw, record.parent_id, parent)
+        swaps.append(Swap(record.offset + start, record.offset + end, new))
+    return swaps
 
 
-def other_parent(raw: bytes, old: str | None, parent: str | None) -> Swap:
+def _other_parent(raw: bytes, old: str | None, parent: str | None) -> Swap:
     """Where a record names its parent, and what must stand there instead."""
     new = json.dumps(parent, ensure_ascii=False).encode()
     value = re.escape(json.dumps(old, ensure_ascii=False).encode())
-    for found in re.finditer(rb'"(\w*parent\w*)"\s*:\s*(' + value + rb")", raw, re.IGNORECASE):
-        start, end = found.span(2)
+    for match in re.finditer(rb'"(\w*parent\w*)"\s*:\s*(' + value + rb")", raw, re.IGNORECASE):
+        start, end = match.span(2)
         changed = raw[:start] + new + raw[end:]
-        if _differ_only_in(raw, changed, found[1].decode(), parent):
+        if _differ_only_in(raw, changed, match[1].decode(), parent):
             return Swap(start, end, new)
     raise SessError(
         f'cannot relink the record that follows "{old}": it does not say so in a field of its own',
@@ -113,10 +115,6 @@ def _line_end(fd: int, at: int) -> int:
     return at
 
 
-_DECODER = json.JSONDecoder()
-_SPACE = " \t\r\n"
-
-
 class Element(NamedTuple):
     """An element of an array, with where it stands in the text."""
 
@@ -138,11 +136,11 @@ def without_elements(
     `parents`: the old and the new parent of records that stay, by their places.
     """
     for elements in _arrays(text):
-        found = _aligned(elements, records)
-        if all(place in found for place in range(len(records)) if place in gone):
-            cut = [element for place, element in found.items() if place in gone]
+        aligned = _aligned(elements, records)
+        if all(place in aligned for place in range(len(records)) if place in gone):
+            cut = [element for place, element in aligned.items() if place in gone]
             moved = [
-                (found[place], *ids) for place, ids in (parents or {}).items() if place in found
+                (aligned[place], *ids) for place, ids in (parents or {}).items() if place in aligned
             ]
             return [*_swaps_of_elements(text, elements, cut), *_relinked_elements(text, moved)]
     return None
@@ -153,27 +151,27 @@ def _relinked_elements(
 ) -> Iterator[Swap]:
     starts = _octets(text, (element.start for element, *_ in moved))
     for (element, old, parent), at in zip(moved, starts, strict=True):
-        start, end, new = other_parent(text[element.start : element.end].encode(), old, parent)
+        start, end, new = _other_parent(text[element.start : element.end].encode(), old, parent)
         yield Swap(at + start, at + end, new)
 
 
 def _aligned(elements: list[Element], records: Sequence[Any]) -> dict[int, Element]:
     """The element of each record. Both are in the same order; equal ones may occur twice."""
-    found: dict[int, Element] = {}
+    aligned: dict[int, Element] = {}
     at = 0
     for place, record in enumerate(records):
         for later in range(at, len(elements)):
             if elements[later].value == record:
-                found[place] = elements[later]
+                aligned[place] = elements[later]
                 at = later + 1
                 break
-    return found
+    return aligned
 
 
 def _swaps_of_elements(text: str, elements: list[Element], gone: list[Element]) -> list[Swap]:
     """Each element goes with the comma after it; the last ones with the comma before them."""
     cut = {element.place for element in gone}
-    last_kept = max((one.place for one in elements if one.place not in cut), default=-1)
+    last_kept = max((element.place for element in elements if element.place not in cut), default=-1)
     spans = []
     for element in gone:
         if element.place < last_kept:
@@ -206,7 +204,7 @@ def _arrays(text: str) -> Iterator[list[Element]]:
             elements = [*_elements(text, at)]
             if any(isinstance(element.value, dict) for element in elements):
                 yield elements
-            waiting += [one.start for one in elements if isinstance(one.value, dict | list)]
+            waiting += [inner.start for inner in elements if isinstance(inner.value, dict | list)]
         elif text[at] == "{":
             waiting += _values(text, at)
 

@@ -1,4 +1,4 @@
-"""What could be cut: long outputs, repeated edits, and what people corrected."""
+"""Finds records that may lead an agent astray. Looks at one session only, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletes whole transcripts, and writes them back: `sess rm`, `sess prune` and `sess restore --in-place`."""
+"""Deletes whole transcripts, and writes them back: `sess rm`, `prune` and `restore --in-place`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_schema.ids import SourceId
-    from sess_schema.queries.sessions import SessionRow
 
 
 # A conversation in a document may be the only one there; then its file is the document.
@@ -60,22 +59,22 @@ class Removal:
 
 def planned_removal(db: apsw.Connection, row: SessionRow) -> Removal:
     family = json.dumps(sessions.family(db, row.key))
-    found = list[str]()
+    transcripts = list[str]()
     for path, is_shared in db.execute(_TRANSCRIPTS, (family,)):
         if is_shared:
             raise SessError(
                 f'"{row.session}" has no file of its own: "{path}" holds other sessions, too',
                 hint=f"delete it in {row.agent}, or `sess forget` it in the index",
             )
-        found.append(path)
-    if not found:
+        transcripts.append(path)
+    if not transcripts:
         raise SessError(
             f'the transcript of "{row.session}" is gone already',
             hint="`sess forget` also removes what the index keeps of it",
             code=Exit.NOTHING_FOUND,
         )
     outputs = [path for (path,) in db.execute(_OUTPUTS, (family,))]
-    return Removal(row, found, [path for path in outputs if os.path.lexists(path)])
+    return Removal(row, transcripts, [path for path in outputs if os.path.lexists(path)])
 
 
 def remove_session(removal: Removal, *, force: bool) -> list[Edit]:
@@ -197,7 +196,7 @@ def files_of(db: apsw.Connection, chosen: Iterable[SessionRow]) -> tuple[list[Fi
     shared: list[str] = []
     for key, row in rows.items():
         for source, path, size in db.execute(_FILES, (key,)):
-            holders = {one for (one,) in db.execute(_HOLDERS, (source,))}
+            holders = {holder for (holder,) in db.execute(_HOLDERS, (source,))}
             if not os.path.exists(path) or source in files:
                 continue
             if holders <= rows.keys():

@@ -1,4 +1,4 @@
-"""The files of recordings: private to their owner; the list of sessions; long outputs beside a transcript."""
+"""The files of recordings: the transcripts, the list of sessions, and long outputs."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ class Recorder:
             self.close()
         if begun:
             files.sync_folder(os.path.dirname(self.path))
-            self._list(files.list_session, self._meta())
+            self._list(files.list_session, self._about() | {"start_time": self._opened})
 
     def _open(self) -> int:
         if self._fd is not None and not files.is_at(self._fd, self.path):
@@ -258,7 +258,8 @@ class Recorder:
         size = os.fstat(fd).st_size
         entries = [entry]
         if size == 0:
-            entries = [self._header(), *self._prompts(entry["timestamp"]), entry]
+            header = {"type": _START, **self._about(), "timestamp": self._opened}
+            entries = [_kept(header), *self._prompts(entry["timestamp"]), entry]
         data = b"".join(map(_line, entries))
         if size and _last_byte(fd, size) != b"\n":
             data = b"\n" + data  # whoever wrote the last line was killed within it
@@ -275,13 +276,9 @@ class Recorder:
     def _prompts(self, moment: str) -> list[dict[str, Any]]:
         return [{"timestamp": moment} | self._prompt] if self._prompt else []
 
-    def _header(self) -> dict[str, Any]:
-        said = {"project": self.project, "provider": self._provider, "model": self._model}
-        return _kept({"type": _START, "uuid": self.session, **said, "timestamp": self._opened})
-
-    def _meta(self) -> dict[str, str]:
-        said = {"project": self.project, "provider": self._provider, "model": self._model}
-        return {"uuid": self.session, **said, "start_time": self._opened}
+    def _about(self) -> dict[str, str]:
+        about = {"project": self.project, "provider": self._provider, "model": self._model}
+        return {"uuid": self.session, **about}
 
 
 def _working_directory() -> str:
