@@ -122,7 +122,7 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
                 text, match.end(), name, extents, phrase=not called, sure=later
             )
             return
-    fenced = fenced_sentences(text, end, name, extents)
+    fenced = _value_in_block(text, end, name, extents)
     if fenced is not None:
         yield fenced
         return
@@ -136,7 +136,7 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         if values.loud(name, said.strip()):
             yield match.end(), match.end() + len(said.rstrip())
         return
-    yield from find_in_sentence(text, start, end, name, extents)
+    yield from _values_in_sentence(text, start, end, name, extents)
 
 
 def _assigned(
@@ -145,7 +145,7 @@ def _assigned(
     at = match.end()
     if text[start - 2 : start] == "${" and text[at : at + 1] == "?":
         return  # what a shell says if it is not set
-    credentials = credentials_sentences(text, match.start(1), start, name, extents)
+    credentials = _value_after_user(text, match.start(1), start, name, extents)
     if credentials is not None:
         yield credentials
         return
@@ -305,6 +305,8 @@ def option(text: str, match: re.Match[str], extents: Extents) -> Secrets:
         yield value.begin, value.end, names.kind_of(name)
 
 
+# -- what a sentence or a table gives to a name: "the password is ...", `| TOKEN | ... |`
+
 _SAID = re.compile(
     r"[\"'`*]{0,3}(?: (?:is|ist|est|es):? | (?:from|to) (?=[\"'`])| \([a-z ]{0,20}[:=]? ?(?=[\"'`])| (?=`)|[ \t]{0,8}[|│┃][ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
 )
@@ -321,11 +323,8 @@ _WORD = re.compile(r" ([^\s\"'`]+)")
 _INDENT = re.compile(r"(?:^|(?<=\n)|(?<=\\n)|(?<=[\"']))[ \t]{0,8}\Z")
 _COLUMN = re.compile(r",(?=[^\s,])")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_.]*(?:(?<=TF_VAR_)\w+)?\Z")
-_AS_USER = re.compile(
-    r"(?:s?[:=]|s? are) {0,2}([\w.@+-]{1,60})(?: ?/ ?|:)(?=\S)"
-)  # `credentials: admin / ...`
-
-
+# `credentials: admin / ...`
+_AS_USER = re.compile(r"(?:s?[:=]|s? are) {0,2}([\w.@+-]{1,60})(?: ?/ ?|:)(?=\S)")
 # On a line of its own, in a block or not.
 _FENCED = re.compile(
     r"[:*]{0,3}[ \t]{0,4}\r?\n(?:[ \t]*\r?\n)?[ \t]{0,12}"
@@ -335,7 +334,7 @@ _ASIDE = re.compile(r"(?:[ \t]{2,40}|\t)(?=\S)")
 _ENDS_LINE = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 
 
-def fenced_sentences(text: str, end: int, name: str, extents: Extents) -> Span | None:
+def _value_in_block(text: str, end: int, name: str, extents: Extents) -> Span | None:
     """The only word of a block of code, or a line in ticks, below the name that ends at `end`."""
     match = _FENCED.match(text, end)
     if match is None:
@@ -345,7 +344,7 @@ def fenced_sentences(text: str, end: int, name: str, extents: Extents) -> Span |
     return (value.begin, value.end) if values.loud(name, said) else None
 
 
-def find_in_sentence(
+def _values_in_sentence(
     text: str, start: int, end: int, name: str, extents: Extents
 ) -> Iterator[Span]:
     """The name is at `start`, and ends at `end`."""
@@ -359,7 +358,7 @@ def find_in_sentence(
         return
     match = _SAID.match(text, end)
     if match is not None:
-        yield from _said_of(text, start, match, name, extents)
+        yield from _value_said(text, start, match, name, extents)
         return
     match = _COLUMN.match(text, end)
     if (
@@ -385,7 +384,7 @@ def find_in_sentence(
         yield value.begin, value.end
 
 
-def _said_of(
+def _value_said(
     text: str, start: int, match: re.Match[str], name: str, extents: Extents
 ) -> Iterator[Span]:
     in_table = _BAR.search(match[0]) is not None
@@ -413,9 +412,7 @@ def _said_of(
         yield value.begin, value.end
 
 
-def credentials_sentences(
-    text: str, at: int, start: int, name: str, extents: Extents
-) -> Span | None:
+def _value_after_user(text: str, at: int, start: int, name: str, extents: Extents) -> Span | None:
     """`credentials: admin / ...`."""
     user = _AS_USER.match(text, at) if names.kind_of(name) == "credential" else None
     if user is None:

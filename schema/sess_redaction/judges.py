@@ -72,15 +72,13 @@ def parameter(_text: str, match: re.Match[str], _extents: Extents) -> Secrets:
         yield (*match.span(1), "token")
 
 
-def value(name: str, *, digit: bool = False) -> Judge:
+def value(name: str) -> Judge:
     """A value that is no placeholder, to its end."""
 
     def judge(text: str, match: re.Match[str], extents: Extents) -> Secrets:
         value = extents.value(match.start(1), name=match.start())
         said = text[value.begin : value.end]
-        if values.is_placeholder(said) or (digit and not any(c.isdigit() for c in said)):
-            return
-        if values.loud(name, said) or (digit and len(said) >= _LONG):
+        if not values.is_placeholder(said) and values.loud(name, said):
             yield value.begin, value.end, names.kind_of(name)
 
     return judge
@@ -225,13 +223,13 @@ def address(text: str, match: re.Match[str], extents: Extents) -> Secrets:
 def cookies(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """The value of `Set-Cookie` without its attributes; all pairs of `Cookie`."""
     begin = match.start(1)
-    one = "set-cookie" in text[max(match.start() - 4, 0) : begin].lower()
-    if one and ";" in match[0]:
+    single = "set-cookie" in text[max(match.start() - 4, 0) : begin].lower()
+    if single and ";" in match[0]:
         return  # an attribute
     end = extents.value(begin, name=begin, stops=";", plain=True).end
     said = _CLOSERS.sub("", text[begin:end])
     if len(said) >= _SHORT and not values.is_placeholder(said):
-        rest = begin + len(said) if one else extents.rest(begin, begin)
+        rest = begin + len(said) if single else extents.rest(begin, begin)
         yield begin, begin + len(_CLOSERS.sub("", text[begin:rest])), "cookie"
 
 

@@ -115,6 +115,8 @@ def listed_literals(text: str, at: int, name: str, extents: Extents) -> Iterator
         at = following.end()
 
 
+# -- several words, and quotes among other signs, that no quotes hold together
+
 LONGEST_LINE = 400  # characters in which the end of a value is looked for
 _BLANKS = re.compile(r"[ \t]\S")
 _WORDS = re.compile(r"(?:\\ |\S)+")

@@ -110,6 +110,8 @@ def _trimmed(text: str, begin: int, end: int) -> tuple[int, int]:
     return begin, end
 
 
+# -- how much a run looks like a secret by itself, whatever stands before it
+
 _SHORTEST = 8
 _LONGEST = 400  # a longer one is data
 _SHORTEST_HEX, _LONG_HEX = 16, 32
