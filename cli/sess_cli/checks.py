@@ -1,4 +1,7 @@
-"""The checks of `sess doctor`, and the report about them for others. No check stops the others."""
+"""The checks of `sess doctor` and `sess check`, and a report about them for others.
+
+No check of `sess doctor` stops the others.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,19 @@ from sess_cli.render import amounts, layout
 from sess_common import lock, paths, upkeep
 from sess_common.errors import REPAIR, SessError
 from sess_common.program import say
+from sess_common.progress import progress_line
 from sess_schema import __version__, archive, connection, migrate, soundness, walks
 from sess_schema.queries import sources
+from sess_schema.soundness import ArchiveCheck, Finding
 
 if TYPE_CHECKING:
     from sess_common.paths import Home
 
-
 OK, WARN, FAIL = "ok", "warn", "fail"
 _MOST_EXAMPLES = 3
 _MOST_SKIPPED = 20
+_LIBRARIES = ("apsw", "orjson", "zstandard", "watchdog", "typer", "rich", "google-re2", "comrak")
+_TABLES = ("sources", "sessions", "records", "events", "usage", "chunks", "warnings")
 
 
 @dataclass(slots=True)
@@ -217,7 +223,7 @@ def _structure(db: apsw.Connection, *, deep: bool) -> Check:
 
 def _archive(db: apsw.Connection) -> Check:
     """Every archived piece against its checksum."""
-    checking = soundness.ArchiveCheck(db)
+    checking = ArchiveCheck(db)
     problems = [one.message for one in checking.findings()]
     archive.met.clear()
     pieces = amounts.plural(checking.looked.chunks, "piece")
@@ -228,7 +234,7 @@ def _archive(db: apsw.Connection) -> Check:
 
 def _missing(db: apsw.Connection) -> Check:
     """Whether every byte that was read has a place in the archive; none is read for it."""
-    problems = [one.message for one in soundness.ArchiveCheck(db).missing()]
+    problems = [one.message for one in ArchiveCheck(db).missing()]
     if not problems:
         return Check("archive", OK, "complete (`--deep` verifies every piece)")
     return Check("archive", FAIL, f"{len(problems):,} gaps", problems[:5], REPAIR)
@@ -276,24 +282,17 @@ def _references(db: apsw.Connection) -> Check:
 
 
 def _full_text(home: Home) -> Check:
-    """FTS5 compares its index with the texts only in a statement that may write."""
-    held = lock.acquire(home.lock)
-    if held is None:
-        return Check("full text", OK, "not checked while the daemon is running")
     try:
-        with closing(connection.open_writer(home.index)) as db:
-            db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
+        findings = _compared_full_text(home)
     except apsw.Error as error:
-        return Check(
-            "full text",
-            FAIL,
-            f"the index does not match the texts: {error}",
-            hint="`sessiond repair` mends this",
-        )
+        findings = [Finding(soundness.FULL_TEXT, str(error))]
     except SessError as error:
         return Check("full text", WARN, f"not checked: {error.message}", hint=error.hint)
-    finally:
-        held.release()
+    if findings is None:
+        return Check("full text", OK, "not checked while the daemon is running")
+    if findings:
+        message = findings[0].message
+        return Check("full text", FAIL, message, hint="`sessiond repair` mends this")
     return Check("full text", OK, "the index matches the texts")
 
 
@@ -314,22 +313,22 @@ def _sources(db: apsw.Connection) -> Check:
 
 def _skipped(db: apsw.Connection) -> Check:
     """What the last walk passed over."""
-    found = [f"{layout.home_short(path)}: {reason}" for path, reason in walks.skipped_places(db)]
-    if not found:
+    places = [f"{layout.home_short(path)}: {reason}" for path, reason in walks.skipped_places(db)]
+    if not places:
         return Check("skipped", OK, "nothing")
-    more = len(found) - _MOST_SKIPPED
+    more = len(places) - _MOST_SKIPPED
     hint = f"{more:,} more; `sessiond status` lists all" if more > 0 else None
-    return Check("skipped", WARN, f"{len(found):,} not read", found[:_MOST_SKIPPED], hint)
+    return Check("skipped", WARN, f"{len(places):,} not read", places[:_MOST_SKIPPED], hint)
 
 
 def _warnings(db: apsw.Connection) -> Check:
-    found = sources.warning_counts(db)
-    total = sum(count for _, count, _, _ in found)
+    warnings = sources.warning_counts(db)
+    total = sum(count for _, count, _, _ in warnings)
     if not total:
         return Check("records", OK, "all records were understood")
     details = [
         f"{count:,} × {reason}, e.g. {layout.home_short(path)}:{line}"
-        for reason, count, path, line in found
+        for reason, count, path, line in warnings
     ]
     words = f"{amounts.plural(total, 'unusual record')}, all kept"
     return Check("records", WARN, words, details)
@@ -367,11 +366,92 @@ def _end_to_end() -> Check:
     )
 
 
-_LIBRARIES = ("apsw", "orjson", "zstandard", "watchdog", "typer", "rich", "google-re2", "comrak")
-_TABLES = ("sources", "sessions", "records", "events", "usage", "chunks", "warnings")
+# -- `sess check`
+
+
+Checked = tuple[str, str, list[Finding]]  # name, message, what is wrong
+
+
+def check_all(home: Home, share: float) -> Iterator[Checked]:
+    """What `sess check` does. A damaged database is still read as far as possible."""
+    with closing(connection.open_reader(home.index)) as db:
+        with progress_line() as progress:
+            progress("checking the pages")
+            broken = soundness.structure(db)
+        pages = [finding for finding in broken if finding.about != soundness.FULL_TEXT]
+        yield "pages", "damaged" if pages else "intact", pages
+        yield _check_archive(db, share)
+        yield _check_rows(db)
+    yield _check_full_text(home, [finding for finding in broken if finding not in pages])
+
+
+def _check_archive(db: apsw.Connection, share: float) -> Checked:
+    checking = ArchiveCheck(db, share)
+    findings: list[Finding] = []
+    with progress_line() as progress:
+
+        def draw(done: int, of: int) -> None:
+            progress(f"checking the archive, {done:,} of {of:,} pieces")
+
+        try:
+            findings.extend(checking.findings(draw))
+        except apsw.Error as error:
+            findings.append(Finding(soundness.STRUCTURE, f"cannot be read further: {error}"))
+    archive.met.clear()  # it is in the findings
+    looked = checking.looked
+    pieces = amounts.plural(looked.chunks, "piece")
+    if looked.chunks < looked.of_chunks:
+        pieces += f" of {looked.of_chunks:,}"
+    message = (
+        f"{pieces}, {amounts.size(looked.bytes)} read,"
+        f" {amounts.plural(looked.files, 'unchanged file')} compared"
+    )
+    if looked.accepted:
+        message += f"; {amounts.size(looked.accepted)} are lost, which was accepted"
+    return "archive", message, findings
+
+
+def _check_rows(db: apsw.Connection) -> Checked:
+    try:
+        findings = soundness.rows(db)
+    except apsw.Error as error:
+        findings = [Finding(soundness.STRUCTURE, f"cannot be read: {error}")]
+    return "rows", "references and sums", findings
+
+
+def _check_full_text(home: Home, findings: list[Finding]) -> Checked:
+    if findings:
+        return "full text", "damaged", findings
+    try:
+        compared = _compared_full_text(home)
+    except (apsw.Error, SessError) as error:
+        return "full text", "not compared", [Finding(soundness.STRUCTURE, str(error))]
+    if compared is None:
+        message = "sound in itself; not compared with the texts while the daemon is running"
+        return "full text", message, []
+    return "full text", "compared with the texts", compared
+
+
+def _compared_full_text(home: Home) -> list[Finding] | None:
+    """FTS5 compares its index with the texts only in a statement that may write.
+
+    None while the daemon is running.
+    """
+    held = lock.acquire(home.lock)
+    if held is None:
+        return None
+    try:
+        with closing(connection.open_writer(home.index)) as db:
+            return soundness.full_text(db)
+    finally:
+        held.release()
+
+
+# -- a report for others
 
 
 def write_bundle(path: str, checks: Sequence[Check]) -> None:
+    """Versions, checks and counts of an installation, and no content."""
     report = {
         "sessiond": __version__,
         "python": sys.version,
@@ -379,7 +459,8 @@ def write_bundle(path: str, checks: Sequence[Check]) -> None:
         "sqlite": apsw.sqlite_lib_version(),
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "checks": [
-            {"check": one.name, "state": one.state, **_message_or_count(one)} for one in checks
+            {"check": check.name, "state": check.state, **_message_or_count(check)}
+            for check in checks
         ],
         "index": _counts_of_index(),
     }

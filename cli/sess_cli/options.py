@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sess_common import times
+from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_schema import citations
 from sess_schema.queries import sessions
@@ -102,7 +102,7 @@ ShowCompletion = Annotated[
 ]
 
 
-@dataclass(slots=True)
+@dataclass
 class Matching:
     """Sessions that match filters."""
 
@@ -132,7 +132,7 @@ class Matching:
         return rows
 
 
-@dataclass(slots=True)
+@dataclass
 class DeletionOptions:
     """Sessions with these IDs that match, for commands that delete something of them."""
 
@@ -167,7 +167,7 @@ class DeletionOptions:
         return self.yes or confirmed(question, does)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CutOptions:
     """How records are cut out of a session."""
 
@@ -178,7 +178,7 @@ class CutOptions:
     as_json: AsJson = False
 
 
-@dataclass(slots=True)
+@dataclass
 class Masks:
     """What is masked."""
 

@@ -10,8 +10,7 @@ command, a dataclass (`expanded`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
@@ -203,39 +202,36 @@ def _as_word(word: str) -> str:
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """The command with every dataclass among its parameters replaced by its fields."""
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups = {
+        name: (kind, get_type_hints(kind, include_extras=True))
+        for name, kind in hints.items()
+        if _is_dataclass(kind)
+    }
     if not groups:
         return command
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        for name, kind in groups.items():
-            own = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
-            given[name] = kind(**own)
-        command(**given)
+    def run(**values: Any) -> None:
+        for name, (kind, fields) in groups.items():
+            values[name] = kind(**{field: values.pop(field) for field in fields if field in values})
+        command(**values)
 
-    parameters = [*_parameters(command, hints)]
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        kind, fields = groups.get(parameter.name, (None, {}))
+        parameters += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(kind, name), annotation=hint)
+            for name, hint in fields.items()
+        ] or [parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__wrapped__  # it has another signature
     return run
 
 
-def _parameters(command: Callable[..., None], hints: dict[str, Any]) -> Iterator[Parameter]:
-    for one in signature(command).parameters.values():
-        kind = hints[one.name]
-        if not is_dataclass(kind):
-            yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=kind)
-            continue
-        inside = get_type_hints(kind, include_extras=True)
-        for field in fields(kind):
-            default = Parameter.empty if field.default is MISSING else field.default
-            yield Parameter(
-                field.name,
-                Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=inside[field.name],
-            )
+def _is_dataclass(kind: Any) -> bool:
+    """Also one of `sess_common.classes`: to ask it for its fields would load `dataclasses`."""
+    return any("__dataclass_fields__" in vars(above) for above in getattr(kind, "__mro__", ()))
 
 
 _OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")

@@ -20,8 +20,6 @@ from sess_common.program import module
 if TYPE_CHECKING:
     import subprocess
     from importlib.resources.abc import Traversable
-    from pathlib import Path
-
 
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+(?=")')
 _SCENES = (
@@ -30,6 +28,12 @@ _SCENES = (
     (["search", "--error", "test*"], "only failed calls"),
     (["show", "7ea9"], "one session; the first characters of its ID are enough"),
 )
+# No other variable is passed: any of them might lead an agent to another home.
+_KEPT = (
+    "PATH", "PYTHON", "VIRTUAL_ENV", "LANG", "LC_", "TZ", "TERM", "COLORTERM", "NO_COLOR",
+    "FORCE_COLOR", "COLUMNS", "LINES", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH",
+    "DYLD_",
+)  # fmt: skip
 
 
 def demo() -> None:
@@ -67,22 +71,15 @@ def install_sample(projects: Path) -> None:
 
 
 def _texts(folder: Traversable, above: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
-    found = []
+    """The files of a folder: the parts of each path, and its text."""
+    texts = []
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         parts = (*above, entry.name)
         if entry.is_dir():
-            found += _texts(entry, parts)
+            texts += _texts(entry, parts)
         elif entry.name.endswith((".jsonl", ".json")):
-            found.append((parts, entry.read_text("utf-8")))
-    return found
-
-
-# No other variable is passed: any of them might lead an agent to another home.
-_KEPT = (
-    "PATH", "PYTHON", "VIRTUAL_ENV", "LANG", "LC_", "TZ", "TERM", "COLORTERM", "NO_COLOR",
-    "FORCE_COLOR", "COLUMNS", "LINES", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH",
-    "DYLD_",
-)  # fmt: skip
+            texts.append((parts, entry.read_text("utf-8")))
+    return texts
 
 
 class Sandbox:
@@ -95,9 +92,7 @@ class Sandbox:
         self.projects = root / ".claude" / "projects"
         self.projects.mkdir(parents=True)
         self.environment = {
-            name: value for name, value in os.environ.items() if name.upper().startswith(_KEPT)
-        }
-        self.environment |= {
+            **{name: text for name, text in os.environ.items() if name.upper().startswith(_KEPT)},
             "HOME": str(root),
             "USERPROFILE": str(root),
             "SESSIOND_HOME": str(root / "sessiond"),

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from sess_cli import fresh
-from sess_cli.export import story
 from sess_cli.options import AsJson
 from sess_cli.terminal import Terminal, json_line
 from sess_common import paths
 from sess_common.errors import Exit
 from sess_common.program import module, say
-from sess_redaction import HOME
 from sess_schema.queries.sessions import Listing
-from sess_schema.session import Reader
 
 if TYPE_CHECKING:
-    from sess_cli.checks import Check
-    from sess_cli.terminal import Terminal
-    from sess_common.paths import Home
+    from collections import Counter
+    from collections.abc import Iterator
 
+    from sess_cli.checks import Check
+    from sess_common.paths import Home
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _NAME_WIDTH = 11
+_MOST_SESSIONS = 20
 
 
 def doctor(
@@ -54,28 +52,26 @@ def doctor(
 
     Exits with 0 if all is well, 4 if the index is unusable, 5 with warnings.
     """
-    from sess_cli.checks import FAIL, WARN, every_check
+    from sess_cli import checks
 
     terminal = Terminal()
     if secrets:
-        raise typer.Exit(show_secrets(terminal, as_json=as_json))
+        raise typer.Exit(_show_secrets(terminal, as_json=as_json))
     if fix:
         _fix(paths.home())
-    found = []
-    for check in every_check(paths.home(), deep=deep):
-        found.append(check)
+    results = []
+    for check in checks.every_check(paths.home(), deep=deep):
+        results.append(check)
         if as_json:
             json_line(check.as_object())
         else:
             _write_check(terminal, check)
     if bundle is not None:
-        from sess_cli import checks
-
-        checks.write_bundle(bundle, found)
-    states = {check.state for check in found}
-    if FAIL in states:
+        checks.write_bundle(bundle, results)
+    states = {check.state for check in results}
+    if checks.FAIL in states:
         raise typer.Exit(Exit.INDEX_UNUSABLE)
-    if WARN in states:
+    if checks.WARN in states:
         raise typer.Exit(Exit.SKIPPED_SOME)
 
 
@@ -102,36 +98,52 @@ def _write_check(terminal: Terminal, check: Check) -> None:
     terminal.stream.flush()
 
 
-_MOST_SESSIONS = 20
+class _Secrets(NamedTuple):
+    """How many secrets of each kind a session has, never the secrets themselves."""
+
+    session: str
+    agent: str
+    title: str  # masked
+    counts: Counter[str]
 
 
-def show_secrets(terminal: Terminal, *, as_json: bool) -> int:
-    """Print them; `nothing found` if there are none."""
-    total: Counter[str] = Counter()
-    places: list[tuple[str, str, str, Counter[str]]] = []  # id, agent, masked title
+def _secrets() -> Iterator[_Secrets]:
+    """The sessions that have any."""
+    from collections import Counter
+
+    from sess_cli.export.story import usual_redactor
+    from sess_redaction import HOME
+    from sess_schema.session import Reader
+
     with fresh.open_with_sessions() as db:
         for row in Listing(every=True, limit=0).rows(db):
-            redactor = story.usual_redactor(home=None)
+            redactor = usual_redactor(home=None)
             for entry in Reader(db, row.key).entries():
                 for text in (entry.text, entry.input, entry.output):
                     redactor(text or "")
-            found = Counter({kind: n for kind, n in redactor.masked.items() if kind != HOME})
-            if found:
-                places.append((row.session, row.agent, redactor(row.title or ""), found))
-                total += found
+            counts = Counter({kind: n for kind, n in redactor.masked.items() if kind != HOME})
+            if counts:
+                yield _Secrets(row.session, row.agent, redactor(row.title or ""), counts)
+
+
+def _show_secrets(terminal: Terminal, *, as_json: bool) -> int:
+    from collections import Counter
+
+    sessions = [*_secrets()]
     if as_json:
-        for session, agent, _, found in places:
-            json_line({"session": session, "agent": agent, "secrets": dict(found)})
-        return Exit.OK if places else Exit.NOTHING_FOUND
-    for kind, count in total.most_common():
-        terminal.write(f"{count:>7,}  {kind}")
-    if places:
-        terminal.write("")
-    places.sort(key=lambda place: -place[3].total())
-    for session, _, title, found in places[:_MOST_SESSIONS]:
-        terminal.write(terminal.line(f"{found.total():>7,}  {session}  {title}"))
-    if len(places) > _MOST_SESSIONS:
-        terminal.write(f"and {len(places) - _MOST_SESSIONS:,} more sessions; --json lists all")
-    if not places:
+        for session, agent, _, counts in sessions:
+            json_line({"session": session, "agent": agent, "secrets": dict(counts)})
+    elif not sessions:
         terminal.write("no secrets found")
-    return Exit.OK if places else Exit.NOTHING_FOUND
+    else:
+        total = sum((one.counts for one in sessions), Counter[str]())
+        for kind, count in total.most_common():
+            terminal.write(f"{count:>7,}  {kind}")
+        terminal.write("")
+        sessions.sort(key=lambda one: -one.counts.total())
+        for session, _, title, counts in sessions[:_MOST_SESSIONS]:
+            terminal.write(terminal.line(f"{counts.total():>7,}  {session}  {title}"))
+        if len(sessions) > _MOST_SESSIONS:
+            more = len(sessions) - _MOST_SESSIONS
+            terminal.write(f"and {more:,} more sessions; --json lists all")
+    return Exit.OK if sessions else Exit.NOTHING_FOUND

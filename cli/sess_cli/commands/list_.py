@@ -71,17 +71,18 @@ def list_(
     ):
         from sess_cli.render import listing as drawn
 
-        found = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
+        chosen = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
         if as_json:
             from sess_schema import objects
 
-            for row in found.rows:
-                json_line(objects.session(row, sessions.title_of(db, row), found.numbers[row.key]))
-        elif found.rows:
-            for line in drawn.lines(db, terminal, found, utc=utc):
+            for row in chosen.rows:
+                title = sessions.title_of(db, row)
+                json_line(objects.session(row, title, chosen.numbers[row.key]))
+        elif chosen.rows:
+            for line in drawn.lines(db, terminal, chosen, utc=utc):
                 terminal.write(line)
-            _count(db, terminal, listing, found, words=bool(words))
-    if not found.rows:
+            _count(db, terminal, listing, chosen, words=bool(words))
+    if not chosen.rows:
         inside = f"`sess search {' '.join(words)}` looks inside sessions; " if words else ""
         raise SessError(
             "no session matches",
@@ -91,22 +92,22 @@ def list_(
 
 
 def _count(
-    db: apsw.Connection, terminal: Terminal, listing: Listing, found: Chosen, *, words: bool
+    db: apsw.Connection, terminal: Terminal, listing: Listing, chosen: Chosen, *, words: bool
 ) -> None:
     """How many are not listed, and why."""
     from dataclasses import replace
 
     notes = []
-    if len(found.rows) < found.total:
-        notes.append(f"{len(found.rows):,} of {counted(found.total, 'session')}; -n 0 lists all")
+    if len(chosen.rows) < chosen.total:
+        notes.append(f"{len(chosen.rows):,} of {counted(chosen.total, 'session')}; -n 0 lists all")
     if not terminal.interactive:
         for note in notes:
             say(note)
         return
     if not listing.every and not words:
-        hidden = replace(listing, every=True).count(db) - found.total
+        hidden = replace(listing, every=True).count(db) - chosen.total
         if hidden:
-            notes = notes or [counted(found.total, "session")]
+            notes = notes or [counted(chosen.total, "session")]
             notes.append(f"{hidden:,} more with --all: subagents, logs, empty ones")
     if notes:
         terminal.write("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,6 @@ from sess_common.program import counted, module, say
 
 if TYPE_CHECKING:
     from sess_cli.recording.recorder import Recorder
-
 
 _MOST_SHOWN = 20
 _PREVIEW = 80
@@ -45,8 +45,6 @@ def record(
     Each line is a JSON object: an event such as {"type": "user", "content": "..."}, or a message of
     a chat with "role". See docs/record.md. The ID of the session is printed when it begins.
     """
-    import sys
-
     if sys.stdin.isatty():
         raise SessError(
             "nothing to record: stdin is a terminal",
@@ -68,9 +66,9 @@ def _recorder(
 ) -> Recorder:
     from sess_cli.recording.recorder import Recorder, check_id
 
-    for given in (session, teammate):
+    for name in (session, teammate):
         try:
-            check_id("-" if given is None else given)
+            check_id("-" if name is None else name)
         except ValueError as error:
             raise SessError(str(error)) from None
     if teammate is None:
@@ -85,8 +83,6 @@ def _recorder(
 
 def _write(recorder: Recorder, title: str) -> tuple[int, Exception | None]:
     """(lines that were skipped, why an entry could not be written)."""
-    import sys
-
     from sess_cli.recording.recorder import Incoming, Refused
 
     incoming, skipped, announced = Incoming(), 0, False

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import apsw
 import typer
 
 from sess_cli import fresh
@@ -16,16 +14,14 @@ from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line
 from sess_common.errors import Exit, SessError
 from sess_common.program import say
-from sess_schema import archive
-from sess_schema.archive import Chunk, Damaged
 from sess_schema.queries import sessions
-from sess_schema.queries.sources import SourceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import apsw
 
+    from sess_schema.archive import Chunk
     from sess_schema.queries.sources import SourceRow
 
 
@@ -74,29 +70,22 @@ def restore(
         )
     with fresh.open_with_sessions(sync=not no_sync) as db:
         if list_them:
-            show_list(db, _sources(db, session), as_json=as_json)
+            _show_list(db, _sources(db, session), as_json=as_json)
             return
         chosen = _source(db, session, source)
-        content = content_of(db, chosen, generation)
-        pieces = content.pieces(db, skip_damaged=skip_damaged)
+        content = _content_of(db, chosen, generation)
+
+        def pieces() -> Iterator[bytes]:
+            return content.pieces(db, skip_damaged=skip_damaged)
+
         if in_place:
-            _put_back(
-                chosen,
-                lambda: content.pieces(db, skip_damaged=skip_damaged),
-                None if os.sep in session else sessions.resolve(db, session).session,
-                force=force,
-            )
+            owner = None if os.sep in session else sessions.resolve(db, session).session
+            _put_back(chosen, pieces, owner, force=force)
             written = content.size
         elif output is None or output == "-":
-            written = 0
-            for piece in pieces:
-                rest = memoryview(piece)
-                while rest:  # unbuffered, a reader that goes away cuts a write short
-                    rest = rest[sys.stdout.buffer.write(rest) :]
-                written += len(piece)
-            sys.stdout.buffer.flush()
+            written = _print(pieces())
         else:
-            written = write_new(output, pieces, force=force)
+            written = write_new(output, pieces(), force=force)
             say(f'wrote {amounts.size(written)} to "{output}"')
         masked = archive.has_masks(db)
     if masked:
@@ -107,6 +96,17 @@ def restore(
     if written < expected:
         say(f'sess: the index has {written:,} of the {expected:,} bytes of "{chosen.path}"')
         raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _print(pieces: Iterable[bytes]) -> int:
+    written = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:  # unbuffered, a reader that goes away cuts a write short
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        written += len(piece)
+    sys.stdout.buffer.flush()
+    return written
 
 
 def _put_back(
@@ -127,33 +127,115 @@ def _put_back(
     say(f"undo: sess undo {edit.id}")
 
 
-def _sources(db: apsw.Connection, given: str) -> list[SourceRow]:
+def _sources(db: apsw.Connection, session: str) -> list[SourceRow]:
+    """The transcripts of a session, or the one with this path."""
     from sess_schema.queries import sources
 
-    named = sources.by_path(db, given) if os.sep in given else None
-    return [named] if named else sources.of_session(db, sessions.resolve(db, given).key)
+    named = sources.by_path(db, session) if os.sep in session else None
+    return [named] if named else sources.of_session(db, sessions.resolve(db, session).key)
 
 
-def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
-    found = _sources(db, given)
+def _source(db: apsw.Connection, session: str, which: str | None) -> SourceRow:
+    sources = _sources(db, session)
     if which is not None:
-        for number, one in enumerate(found, 1):
-            if which in (str(number), one.path):
-                return one
+        for number, source in enumerate(sources, 1):
+            if which in (str(number), source.path):
+                return source
         raise SessError(
-            f'session "{given}" has no transcript "{which}"',
-            hint=f"it has {len(found)}; give a number or a path",
+            f'session "{session}" has no transcript "{which}"',
+            hint=f"it has {len(sources)}; give a number or a path",
             code=Exit.NOTHING_FOUND,
         )
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise SessError(f'session "{given}" has no transcript', code=Exit.NOTHING_FOUND)
-    listed = "".join(f"\n  {number}  {one.path}" for number, one in enumerate(found, 1))
+    if len(sources) == 1:
+        return sources[0]
+    if not sources:
+        raise SessError(f'session "{session}" has no transcript', code=Exit.NOTHING_FOUND)
+    listed = "".join(f"\n  {number}  {source.path}" for number, source in enumerate(sources, 1))
     raise SessError(
-        f'session "{given}" has {len(found)} transcripts:{listed}',
+        f'session "{session}" has {len(sources)} transcripts:{listed}',
         hint="choose one with `--source N`",
     )
+
+
+class Content(NamedTuple):
+    """What a file contained in one generation, before it was rewritten."""
+
+    generation: int
+    latest: int  # generation of the file
+    chunks: list[Chunk]
+    older: bool = False  # chosen because the latest one is empty
+
+    @property
+    def size(self) -> int:
+        return sum(chunk.length for chunk in self.chunks)
+
+    def pieces(self, db: apsw.Connection, *, skip_damaged: bool) -> Iterator[bytes]:
+        from sess_schema import archive
+
+        for chunk in self.chunks:
+            try:
+                yield archive.chunk_bytes(db, chunk)
+            except archive.Damaged as error:
+                if skip_damaged:
+                    continue
+                raise SessError(
+                    f"the archive from byte {chunk.offset:,} on is damaged",
+                    hint="`--skip-damaged` leaves such pieces out; `sess check` lists them",
+                    code=Exit.INDEX_UNUSABLE,
+                ) from error
+
+
+def _contents_of(db: apsw.Connection, source: SourceRow) -> list[Content]:
+    """The latest first."""
+    from sess_schema import archive
+
+    latest = source.generation
+    contents = [Content(latest, latest, archive.current(db, source.id))]
+    if not source.is_part:  # records of conversations are replaced one by one
+        earlier = archive.earlier(db, source.id)
+        contents += [Content(number, latest, chunks) for number, chunks in earlier.items()]
+    return contents
+
+
+def _content_of(db: apsw.Connection, source: SourceRow, generation: int | None) -> Content:
+    """The generation asked for, or the last one that is not empty."""
+    contents = _contents_of(db, source)
+    if generation is None:
+        latest = next((content for content in contents if content.size), contents[0])
+        return latest._replace(older=latest.generation < latest.latest)
+    for content in contents:
+        if content.generation == generation:
+            return content
+    known = ", ".join(str(content.generation) for content in reversed(contents))
+    raise SessError(
+        f'"{source.path}" has no generation {generation}',
+        hint=f"there is {known}" if len(contents) == 1 else f"there are {known}",
+        code=Exit.NOTHING_FOUND,
+    )
+
+
+def _show_list(db: apsw.Connection, sources: list[SourceRow], *, as_json: bool) -> None:
+    terminal = Terminal()
+    for number, source in enumerate(sources, 1):
+        if not as_json:
+            path = layout.home_short(source.path)
+            terminal.write(terminal.line(f"{number}  {path}  ({source.state})"))
+        for content in _contents_of(db, source):
+            latest = content.generation == content.latest
+            if as_json:
+                json_line(
+                    {
+                        "source": source.path,
+                        "state": source.state,
+                        "generation": content.generation,
+                        "latest": latest,
+                        "bytes": content.size,
+                    }
+                )
+            else:
+                mark = " (latest)" if latest else ""
+                size = amounts.size(content.size)
+                terminal.write(f"   generation {content.generation}: {size}{mark}")
 
 
 def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
@@ -199,80 +281,3 @@ def _move_to_free_name(beside: str, path: str) -> None:
         os.rename(beside, path)
     else:
         os.unlink(beside)
-
-
-class Content(NamedTuple):
-    """What a file contained in one generation, before it was rewritten."""
-
-    generation: int
-    latest: int  # generation of the file
-    chunks: list[Chunk]
-    older: bool = False  # chosen because the latest one is empty
-
-    @property
-    def size(self) -> int:
-        return sum(chunk.length for chunk in self.chunks)
-
-    def pieces(self, db: apsw.Connection, *, skip_damaged: bool = False) -> Iterator[bytes]:
-        for chunk in self.chunks:
-            try:
-                yield archive.chunk_bytes(db, chunk)
-            except Damaged as error:
-                if skip_damaged:
-                    continue
-                what = f"the archive from byte {chunk.offset:,} on"
-                hint = "`--skip-damaged` leaves such pieces out; `sess check` lists them"
-                raise SessError(
-                    f"{what} is damaged", hint=hint, code=Exit.INDEX_UNUSABLE
-                ) from error
-
-
-def contents_of(db: apsw.Connection, source: SourceRow) -> list[Content]:
-    """The latest first."""
-    latest = source.generation
-    found = [Content(latest, latest, archive.current(db, source.id))]
-    if not source.is_part:  # records of conversations are replaced one by one
-        earlier = archive.earlier(db, source.id)
-        found += [Content(number, latest, chunks) for number, chunks in earlier.items()]
-    return found
-
-
-def content_of(db: apsw.Connection, source: SourceRow, generation: int | None) -> Content:
-    """The generation asked for, or the last one that is not empty."""
-    found = contents_of(db, source)
-    if generation is not None:
-        for one in found:
-            if one.generation == generation:
-                return one
-        known = ", ".join(str(one.generation) for one in reversed(found))
-        raise SessError(
-            f'"{source.path}" has no generation {generation}',
-            hint=f"there is {known}" if len(found) == 1 else f"there are {known}",
-            code=Exit.NOTHING_FOUND,
-        )
-    for one in found:
-        if one.size:
-            return one._replace(older=one.generation < one.latest)
-    return found[0]
-
-
-def show_list(db: apsw.Connection, sources: Sequence[SourceRow], *, as_json: bool) -> None:
-    terminal = Terminal()
-    for number, source in enumerate(sources, 1):
-        if not as_json:
-            path = layout.home_short(source.path)
-            terminal.write(terminal.line(f"{number}  {path}  ({source.state})"))
-        for one in contents_of(db, source):
-            if as_json:
-                json_line(
-                    {
-                        "source": source.path,
-                        "state": source.state,
-                        "generation": one.generation,
-                        "latest": one.generation == one.latest,
-                        "bytes": one.size,
-                    }
-                )
-            else:
-                mark = " (latest)" if one.generation == one.latest else ""
-                terminal.write(f"   generation {one.generation}: {amounts.size(one.size)}{mark}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sess_cli.options import AsJson, NoPager, NoSync, Superseded, Texts, Utc, of_field
 from sess_cli.parsing import WordsCommand, expanded
+from sess_common.classes import dataclass
 from sess_common.errors import SessError
 from sess_schema.queries.fields import FIELDS
 
@@ -22,24 +22,23 @@ class _Filters:
     def given(self) -> list[Filter]:
         from sess_schema.queries.search import Filter
 
-        found = []
+        filters = []
         for name, field in FIELDS.items():
             value = getattr(self, f"{name}_")
-            values = value if field.several or value is None else [value]
-            found += [Filter(name, one) for one in values or ()]
-        return found
+            if value is not None:
+                filters += [Filter(name, one) for one in (value if field.several else [value])]
+        return filters
 
 
 if TYPE_CHECKING:
     Filters = _Filters
 else:
-    Filters = make_dataclass(
-        "Filters",
-        [
-            (f"{name}_", Annotated[Texts if field.several else str | None, of_field(name)], None)
-            for name, field in FIELDS.items()
-        ],
-        bases=(_Filters,),
+    _KINDS = {
+        f"{name}_": Annotated[Texts if field.several else str | None, of_field(name)]
+        for name, field in FIELDS.items()
+    }
+    Filters = dataclass(
+        type("Filters", (_Filters,), {"__annotations__": _KINDS, **dict.fromkeys(_KINDS)})
     )
 
 
@@ -166,10 +165,9 @@ def search(
         raise SessError("--case-sensitive and --ignore-case cannot be combined")
     if saved_searches.manage(listed=list_saved, unsave=unsave, past=list_history):
         return
-    given = filters.given() + ([Filter("is", "failed")] if error else [])
     request = Search(
         " ".join(words or ()),
-        tuple(given),
+        (*filters.given(), *([Filter("is", "failed")] if error else [])),
         limit,
         mode=_mode(substring=substring, regex=regex, tools_only=tools_only),
         case=case,

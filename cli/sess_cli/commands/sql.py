@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import sys
+import time
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -17,8 +20,6 @@ from sess_common.program import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import apsw
 
 # Those that only read; with an argument most others change the connection.
 _READ_ONLY = frozenset(
@@ -56,8 +57,6 @@ def sql(
     \b
     sess sql "SELECT tool, count(*) FROM v_calls WHERE status = 'error' GROUP BY 1"
     """
-    import apsw
-
     if as_json and as_csv:
         raise SessError("--json and --csv cannot be combined")
     with fresh.open_index(sync=not no_sync) as db:
@@ -98,10 +97,6 @@ def sql(
 
 def _limited(db: apsw.Connection, seconds: float, megabytes: int) -> Callable[[], bool]:
     """Bound the time and the memory of a query; the answer tells whether the time is over."""
-    import time
-
-    import apsw
-
     until = time.monotonic() + seconds
 
     def over() -> bool:
@@ -115,7 +110,6 @@ def _limited(db: apsw.Connection, seconds: float, megabytes: int) -> Callable[[]
 
 def _only_reading(db: apsw.Connection) -> None:
     """On top of the read-only file and query_only: also forbid opening other files."""
-    import apsw
 
     def allow(action: int, first: Any, second: Any, *_: Any) -> int:
         if action in (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH):
@@ -162,7 +156,6 @@ def _write_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     import csv
-    import sys
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for row in chain([columns], rows):

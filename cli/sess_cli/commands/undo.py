@@ -57,12 +57,12 @@ def undo(
         return
     edit = _chosen(given, redo=redo)
     try:
-        done = undoing.undo(edit, force=force)
+        undone = undoing.undo(edit, force=force)
     except Changed:
         raise SessError(
             f'"{edit.path}" was changed at the same time', hint="try again in a moment"
         ) from None
-    for one in done:
+    for one in undone:
         running.wait_until_read(one.edit.name)
         if as_json:
             _write_json(one.edit, one.by)

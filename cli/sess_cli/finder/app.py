@@ -35,6 +35,50 @@ REST = 1.0  # seconds without a key before garbage is collected
 _THEMES = ("ansi-dark", "textual-ansi")
 PLACEHOLDER = 'words, "a phrase", -without, tool:Bash is:error since:7d'
 
+_KEYS = (
+    ("enter", "read the session from here, then return"),
+    ("y  ctrl+y", "copy SESSION#EVENT, as `sess show` takes it"),
+    ("m", "copy the event, or a whole session, as Markdown"),
+    ("e", "write the session to a Markdown file here"),
+    ("r  ctrl+r", "quit and resume the session in its agent"),
+    ("p  ctrl+o", "hide or show the conversation"),
+    ("F2 F3 F4 F5 F6", "filter by agent, project, tool, errors, date"),
+    ("ctrl+n/j  ctrl+p/k", "next and previous hit; n and N while reading"),
+    ("tab  arrows  page", "move within and between the panes"),
+    ("/", "back to the input"),
+    ("esc  ctrl+q", "quit"),
+)
+_WORDS = (
+    ("retry timeout", "both words; the last may be incomplete"),
+    ('"exit code 1"', "an exact phrase"),
+    ("-word", "exclude a word"),
+    ("one OR other", "either word"),
+    ("tool:Bash is:error", "failed calls of a tool"),
+    ("project:web since:7d", "by project and time"),
+    ("type:user file:*.py", "prompts; files touched by a call"),
+)
+# The bottom line: key, label, and the action for a click.
+_IN_LIST = (
+    ("enter", "read", "read"),
+    ("y", "id", "copy_name"),
+    ("m", "md", "copy_markdown"),
+    ("e", "export", "export"),
+    ("r", "resume", "resume"),
+    ("p", "preview", "toggle_preview"),
+    ("/", "type", "type"),
+    ("?", "help", "help"),
+    ("esc", "quit", "quit"),
+)
+_IN_LINE = (
+    ("enter", "read", "read"),
+    ("↓", "list", "list"),
+    ("^Y", "id", "copy_name"),
+    ("^R", "resume", "resume"),
+    ("^O", "preview", "toggle_preview"),
+    ("F1", "help", "help"),
+    ("esc", "quit", "quit"),
+)
+
 
 class Found(Message):
     """What a thread found."""
@@ -295,53 +339,6 @@ def _summary(answer: Answer, *, empty: bool) -> Text:
     deviation = f" · {looks.line(answer.deviation)}" if answer.deviation else ""
     notes = "".join(f" · {looks.line(note)}" for note in answer.notes[:1])
     return Text.assemble((words, looks.BOLD), (deviation, looks.NOTICE), (notes, looks.DIM))
-
-
-_KEYS = (
-    ("enter", "read the session from here, then return"),
-    ("y  ctrl+y", "copy SESSION#EVENT, as `sess show` takes it"),
-    ("m", "copy the event, or a whole session, as Markdown"),
-    ("e", "write the session to a Markdown file here"),
-    ("r  ctrl+r", "quit and resume the session in its agent"),
-    ("p  ctrl+o", "hide or show the conversation"),
-    ("F2 F3 F4 F5 F6", "filter by agent, project, tool, errors, date"),
-    ("ctrl+n/j  ctrl+p/k", "next and previous hit; n and N while reading"),
-    ("tab  arrows  page", "move within and between the panes"),
-    ("/", "back to the input"),
-    ("esc  ctrl+q", "quit"),
-)
-_WORDS = (
-    ("retry timeout", "both words; the last may be incomplete"),
-    ('"exit code 1"', "an exact phrase"),
-    ("-word", "exclude a word"),
-    ("one OR other", "either word"),
-    ("tool:Bash is:error", "failed calls of a tool"),
-    ("project:web since:7d", "by project and time"),
-    ("type:user file:*.py", "prompts; files touched by a call"),
-)
-
-
-# The bottom line: key, label, and the action for a click.
-_IN_LIST = (
-    ("enter", "read", "read"),
-    ("y", "id", "copy_name"),
-    ("m", "md", "copy_markdown"),
-    ("e", "export", "export"),
-    ("r", "resume", "resume"),
-    ("p", "preview", "toggle_preview"),
-    ("/", "type", "type"),
-    ("?", "help", "help"),
-    ("esc", "quit", "quit"),
-)
-_IN_LINE = (
-    ("enter", "read", "read"),
-    ("↓", "list", "list"),
-    ("^Y", "id", "copy_name"),
-    ("^R", "resume", "resume"),
-    ("^O", "preview", "toggle_preview"),
-    ("F1", "help", "help"),
-    ("esc", "quit", "quit"),
-)
 
 
 class KeyBar(Static):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +14,7 @@ import typer
 from sess_cli.commands.export import shared
 from sess_cli.options import Masks, NoSync, Output, SessionId, Utc
 from sess_cli.render import amounts
+from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.program import say
 
@@ -58,7 +58,7 @@ MaxOutput = Annotated[
 ]
 
 
-@dataclass(slots=True)
+@dataclass
 class FilmOptions:
     """What of a session is shown, and how fast."""
 
@@ -126,7 +126,7 @@ class FilmOptions:
         return staged(board, plan, columns, lines, fps=fps)
 
 
-@dataclass(slots=True)
+@dataclass
 class Shape:
     """The size of a picture, and of its letters."""
 
@@ -219,7 +219,7 @@ video = _pictures("mp4", "Export a session as a video: MP4, or WebM if FILE ends
 gif = _pictures("gif", "Export a session as an animated GIF.")
 
 
-@dataclass(slots=True)
+@dataclass
 class _Picture:
     """How a film is drawn."""
 

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
@@ -14,6 +13,7 @@ import typer
 from sess_cli import fresh
 from sess_cli.options import Matching
 from sess_cli.render import amounts
+from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 from sess_schema.queries import sessions
@@ -36,7 +36,7 @@ Ids = Annotated[
 ]
 
 
-@dataclass(slots=True)
+@dataclass
 class Selection(Matching):
     """Sessions with these IDs, or those that match; as one document if there are several."""
 
@@ -59,8 +59,7 @@ class Selection(Matching):
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
         """Oldest first."""
         if not self.ids:
-            # Without `super()`, which a dataclass with slots does not support.
-            return _oldest_first(Matching.rows(self, db, listing))
+            return _oldest_first(super().rows(db, listing))
         rows = {row.key: row for row in (sessions.resolve(db, name) for name in self.ids)}
         return _oldest_first([row for row in rows.values() if not _is_below(db, row, rows)])
 
@@ -94,7 +93,7 @@ Repo = Annotated[
 Gist = Annotated[bool, typer.Option("--gist", help="Upload as a secret gist with `gh`.")]
 
 
-@dataclass(slots=True)
+@dataclass
 class Publishing:
     """What happens to a finished file."""
 
