@@ -77,7 +77,7 @@ def runs(text: str) -> Iterator[tuple[str, Style]]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, Style]]:
-    if not _moves(text):
+    if not _CONTROL.search(_COLOURS.sub("", text)):  # the cursor only moves on
         yield from _coloured(text, PLAIN)
         return
     line = _Line(PLAIN)
@@ -86,10 +86,6 @@ def _pieces(text: str) -> Iterator[tuple[str, Style]]:
             yield "\n", line.style
             line = _Line(line.style)
         yield from line.write(whole.rstrip("\r"))
-
-
-def _moves(text: str) -> bool:
-    return _CONTROL.search(_COLOURS.sub("", text)) is not None
 
 
 def _coloured(text: str, style: Style) -> Iterator[tuple[str, Style]]:
@@ -132,7 +128,7 @@ class _Line:
             self._cells += [(" ", PLAIN)] * missing
         style = self.style
         end = self._column + len(text)
-        self._cells[self._column : end] = [(one, style) for one in text]
+        self._cells[self._column : end] = [(character, style) for character in text]
         self._column = end
 
     def _obey(self, numbers: str | None, what: str | None) -> None:
@@ -201,7 +197,7 @@ def _ground(style: Style, code: int) -> Style:
 
 def _colour(given: list[str]) -> int | tuple[int, int, int] | None:
     """`5, n` or `2, r, g, b`; in the colon form, a colour space may precede the red."""
-    numbers = [int(one) if one.isdigit() and len(one) < 4 else 0 for one in given]
+    numbers = [int(code) if code.isdigit() and len(code) < 4 else 0 for code in given]
     if len(numbers) >= 2 and numbers[0] == 5 and numbers[1] < 256:
         return numbers[1]
     if len(numbers) >= 4 and numbers[0] == 2:

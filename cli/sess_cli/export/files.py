@@ -71,8 +71,8 @@ def _check_state(path: str) -> None:
     """Nothing replaces the index, its settings or its logs, whatever is asked for."""
     home = paths.home()
     folder, name = os.path.split(os.path.realpath(path))
-    own = {os.path.realpath(one) for one in (home.data, home.config, home.logs)}
-    inside = any(folder == one or folder.startswith(one + os.sep) for one in own)
+    own = {os.path.realpath(place) for place in (home.data, home.config, home.logs)}
+    inside = any(folder == place or folder.startswith(place + os.sep) for place in own)
     taken = name.startswith(_STATE) or os.path.lexists(path)
     if inside and taken and name != OPENED and not is_export(path):
         raise SessError(

@@ -126,7 +126,7 @@ def detect(outputs: Iterable[str], project: str | None = None) -> Repository | N
     """The repository that git named most often, else the origin of the project directory."""
     votes: Counter[str] = Counter()
     certain: Counter[str] = Counter()
-    found: dict[str, Repository] = {}
+    repositories: dict[str, Repository] = {}
     for output in outputs:
         for repository, weight in _named(output):
             address = repository.base_url
@@ -134,12 +134,12 @@ def detect(outputs: Iterable[str], project: str | None = None) -> Repository | N
             if weight >= _CERTAIN:
                 certain[address] += weight
             # An unknown host counts as GitHub until one of its links shows otherwise.
-            if address not in found or repository.forge != "github":
-                found[address] = repository
+            if address not in repositories or repository.forge != "github":
+                repositories[address] = repository
     if not certain and project and (own := _origin(project)) is not None:
         return own
     ranked = (certain or votes).most_common(1)
-    return found[ranked[0][0]] if ranked else None
+    return repositories[ranked[0][0]] if ranked else None
 
 
 def _named(output: str) -> Iterator[tuple[Repository, int]]:
@@ -164,23 +164,23 @@ def _hint(said: str, kind: str) -> str:
 
 
 def _address(text: str, hint: str = "") -> Repository | None:
-    found = _URL.match(text)
-    if found is not None:
-        host, port = found["host"].lower(), found["port"] or ""
-        if found["scheme"] != "https":
-            if found["scheme"] == "http" and port:
+    parts = _URL.match(text)
+    if parts is not None:
+        host, port = parts["host"].lower(), parts["port"] or ""
+        if parts["scheme"] != "https":
+            if parts["scheme"] == "http" and port:
                 return None
             port = ""
     else:
-        found = _SCP.match(text)
-        if found is None or "//" in text.partition(":")[2][:2]:
+        parts = _SCP.match(text)
+        if parts is None or "//" in text.partition(":")[2][:2]:
             return None
-        host, port = found["host"].lower(), ""
+        host, port = parts["host"].lower(), ""
     host = _SSH_HOSTS.get(host, host)
     if not _HOST.fullmatch(host):
         return None
     forge = _forge(host)
-    path = _path(found["path"], forge)
+    path = _path(parts["path"], forge)
     if not path:
         return None
     # Only GitLab has groups within groups.

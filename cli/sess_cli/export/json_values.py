@@ -54,8 +54,8 @@ def block_in(value: Any, kind: str | None, said: str, depth: int = 0) -> dict[st
         inside = value if isinstance(value, list) else []
     if depth > _DEEPEST_BLOCK:
         return None
-    found = (block_in(inner, kind, said, depth + 1) for inner in inside)
-    return next((block for block in found if block is not None), None)
+    blocks = (block_in(inner, kind, said, depth + 1) for inner in inside)
+    return next((block for block in blocks if block is not None), None)
 
 
 def _says(value: Any, words: str, depth: int = 0) -> bool:

@@ -72,10 +72,6 @@ def write_all(
             out.write(f"*Session {name} could not be exported: {said}*\n".encode())
 
 
-def _heading(text: str) -> str:
-    return layout.cut(one_line(text[: 100 * _HEADING]), _HEADING)
-
-
 class _Document:
     """One session, line by line."""
 
@@ -93,7 +89,8 @@ class _Document:
         for item in story.items():
             if item.type == "user":
                 prompts += 1
-                yield f"## {prompts}. {escaped(_heading(item.text))}"
+                words = layout.cut(one_line(item.text[: 100 * _HEADING]), _HEADING)
+                yield f"## {prompts}. {escaped(words)}"
                 yield ""
             yield from self._item(item)
         for child in story.loose:

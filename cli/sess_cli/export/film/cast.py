@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import eq
 from typing import Any
 
 from sess_cli.export.film.rows import Colour, Film, Frame, Look, Row, half_of
@@ -71,13 +72,11 @@ def _scrolled(old: Sequence[Row], new: Sequence[Row]) -> int:
     if not old or old[0] == new[0]:
         return 0
     for count in range(1, len(old) - _LEAST_SCROLL):
-        if any(old[count:]) and old[count] == new[0] and _same(old[count:], new) > len(old) // 2:
-            return count
+        if any(old[count:]) and old[count] == new[0]:
+            same = sum(map(eq, old[count:], new))
+            if same > len(old) // 2:
+                return count
     return 0
-
-
-def _same(old: Sequence[Row], new: Sequence[Row]) -> int:
-    return sum(one == other for one, other in zip(old, new, strict=False))
 
 
 @lru_cache(maxsize=4096)

@@ -321,12 +321,12 @@ def palette_of(film: Film, theme: Theme) -> list[RGB]:
                 looks[look] += len(text)
         before = frame.rows
     pairs = [theme.of(look) for look, _ in looks.most_common()]
-    found = dict.fromkeys([theme.colour("base"), theme.colour("crust"), *sum(pairs, ())])
+    palette = dict.fromkeys([theme.colour("base"), theme.colour("crust"), *sum(pairs, ())])
     for step in range(1, _BLENDS):
         # If there are too many looks, rare ones get no edge colours.
         for front, behind in pairs:
-            found[mixed(behind, front, step / _BLENDS)] = None
-    return list(found)[:_MOST_COLOURS]
+            palette[mixed(behind, front, step / _BLENDS)] = None
+    return list(palette)[:_MOST_COLOURS]
 
 
 class GifWriter:

@@ -139,11 +139,11 @@ def system() -> tuple[Face, ...]:
 @functools.cache
 def _other_scripts(places: tuple[str, ...]) -> tuple[Face, ...]:
     files = _installed(places)
-    known = (*_IDEOGRAPHS, *_WHATEVER)
+    preferred = (*_IDEOGRAPHS, *_WHATEVER)
     noto = [name for name in sorted(files) if name.startswith("NotoSans")]
     plain = [name for name in noto if name.endswith(("-Regular.ttf", "-Regular.otf"))]
     return (
-        *(Face(files[name], index) for name, index in known if name in files),
+        *(Face(files[name], index) for name, index in preferred if name in files),
         *(Face(files[name]) for name in plain),
     )
 

@@ -255,7 +255,7 @@ def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
     """
     chosen = _chosen_chapters(scenes, chapters)
     alike: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
-    found = [0.0] * len(scenes)
+    worth_of = [0.0] * len(scenes)
     for n, scene in enumerate(scenes):
         kind = "final" if scene.final else "error" if scene.failed else scene.kind
         alike[scene.chapter, kind].append(n)
@@ -266,8 +266,8 @@ def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
             worth = _base(scene) / (1 + 0.22 * log2(1 + rank))
             if kind in ("prompt", "final") and chapter in ends:
                 worth += _END_WORTH
-            found[places[place]] = worth if chapter in chosen else worth * _OTHER_CHAPTERS
-    return found
+            worth_of[places[place]] = worth if chapter in chosen else worth * _OTHER_CHAPTERS
+    return worth_of
 
 
 def _chosen_chapters(scenes: list[Scene], most: int | None) -> set[int]:

@@ -217,15 +217,15 @@ def _joined(runs: Iterable[tuple[str, Look]]) -> Row:
 
 def coloured(line: str, usual: Look) -> Row:
     """A line of a terminal's output as the terminal would show it."""
-    found = []
+    runs = []
     for text, style in ansi.runs(line[:_LONGEST]):
         fg = usual.fg if style.fg is None else style.fg
         look = Look(
             fg, style.bg, style.bold, style.italic, style.dim, style.underline, style.strike,
             style.inverse,
         )  # fmt: skip
-        found.append((harmless(text), look))
-    return _joined(found)
+        runs.append((harmless(text), look))
+    return _joined(runs)
 
 
 # -- Markdown: its marks become colours
@@ -247,19 +247,19 @@ def inline_markdown(text: str, usual: Look = _TEXT_LOOK) -> Row:
     text = harmless(text)
     runs: list[tuple[str, Look]] = []
     at = 0
-    for found in _INLINE.finditer(text):
-        runs.append((text[at : found.start()], usual))
-        at = found.end()
-        if found["code"]:
-            runs.append((found["inside"], replace(usual, fg="peach")))
-        elif found["bold"]:
-            runs.append((found["bold"].replace("`", ""), replace(usual, bold=True)))
-        elif found["italic"]:
-            runs.append((found["italic"], replace(usual, italic=True)))
-        elif found["strike"]:
-            runs.append((found["strike"], replace(usual, strike=True)))
+    for mark in _INLINE.finditer(text):
+        runs.append((text[at : mark.start()], usual))
+        at = mark.end()
+        if mark["code"]:
+            runs.append((mark["inside"], replace(usual, fg="peach")))
+        elif mark["bold"]:
+            runs.append((mark["bold"].replace("`", ""), replace(usual, bold=True)))
+        elif mark["italic"]:
+            runs.append((mark["italic"], replace(usual, italic=True)))
+        elif mark["strike"]:
+            runs.append((mark["strike"], replace(usual, strike=True)))
         else:
-            runs.append((found["text"], replace(usual, fg="blue", underline=True)))
+            runs.append((mark["text"], replace(usual, fg="blue", underline=True)))
     runs.append((text[at:], usual))
     return row(*runs)
 
@@ -330,7 +330,7 @@ def _table(lines: list[str], room: int) -> Iterator[Row]:
     ]
     fair = max(6, (room - 3 * count) // count)
     if sum(widths) + 3 * count > room:
-        widths = [min(one, fair) for one in widths]
+        widths = [min(size, fair) for size in widths]
     for number, line in enumerate(cells):
         runs: list[tuple[str, Look]] = []
         for n, cell in enumerate(line):
@@ -342,7 +342,7 @@ def _table(lines: list[str], room: int) -> Iterator[Row]:
             ]  # fmt: skip
         yield cut(row(*runs), room)
         if number == 0:
-            yield cut(row(("─┼─".join("─" * one for one in widths), DIM)), room)
+            yield cut(row(("─┼─".join("─" * size for size in widths), DIM)), room)
 
 
 def _trimmed(cell: Row) -> Row:

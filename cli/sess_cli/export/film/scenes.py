@@ -77,8 +77,8 @@ class Scene:
     @property
     def said(self) -> str:
         """The words of a person or a model, on one line."""
-        told = {"prompt": self.head.rows, "answer": self.body.rows}.get(self.kind, [])
-        lines = (rows.plain(line).lstrip(" ❯●│") for line in told)
+        drawn = {"prompt": self.head.rows, "answer": self.body.rows}.get(self.kind, [])
+        lines = (rows.plain(row).lstrip(" ❯●│") for row in drawn)
         words = " ".join(" ".join(line for line in lines if not _FENCE.match(line)).split())
         # A prompt is typed as it was written; an answer has been drawn, without its marks.
         return rows.plain(rows.inline_markdown(words)) if self.kind == "prompt" else words

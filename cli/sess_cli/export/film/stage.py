@@ -38,13 +38,13 @@ def staged(board: Storyboard, plan: Plan, columns: int, lines: int, *, fps: int 
 
 def _chapters(board: Storyboard, plan: Plan, fps: int) -> list[Chapter]:
     """The start of each chapter that is shown; the first begins with the film."""
-    found: dict[int, int] = {}
+    starts: dict[int, int] = {}
     at = plan.opening
     for shot in plan.shots:
         if shot.chapter and not shot.folded:
-            found.setdefault(shot.chapter, at)
+            starts.setdefault(shot.chapter, at)
         at += shot.length
-    places = sorted(found.items())
+    places = sorted(starts.items())
     step = -(-len(places) // MOST_CHAPTERS) or 1
     return [
         Chapter(0 if n == 0 else at * 1000 // fps, board.chapters[chapter - 1])
@@ -54,14 +54,14 @@ def _chapters(board: Storyboard, plan: Plan, fps: int) -> list[Chapter]:
 
 def _captions(plan: Plan, fps: int) -> list[Caption]:
     """What people and models say, while it is on the screen."""
-    found: list[Caption] = []
+    captions: list[Caption] = []
     at = plan.opening
     for shot in plan.shots:
         if shot.said:
             begin, end = at * 1000 // fps, (at + shot.length) * 1000 // fps
-            found.append(Caption(begin, end, layout.cut(shot.said, _CAPTION)))
+            captions.append(Caption(begin, end, layout.cut(shot.said, _CAPTION)))
         at += shot.length
-    return found
+    return captions
 
 
 class _Stage:
@@ -173,7 +173,7 @@ class _Stage:
             if now != self._last:
                 self._last = now
                 yield Frame(self._tick * 1000 // self._fps, now)
-            self._tick = min(end, self._next_progress())
+            self._tick = min(end, self._done * self._total // self._bar + 1)  # when the bar moves
 
     # -- progress
 
@@ -195,9 +195,6 @@ class _Stage:
             (f"  {self._clock()}", rows.DIM),
         )
         return rows.cut(line, self._columns)
-
-    def _next_progress(self) -> int:
-        return self._done * self._total // self._bar + 1
 
     def _counted(self) -> str:
         prompts = len(self._board.chapters)

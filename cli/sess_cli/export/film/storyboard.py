@@ -285,9 +285,9 @@ def _parse_moment(text: str, started: int | None, *, utc: bool, last: bool) -> i
         hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
         if started is not None and hour < 24 and minute < 60 and second < 60:
             midnight = f"{times.local(started, utc=utc):%Y-%m-%d}"
-            found = times.since(f"{midnight}T{hour:02}:{minute:02}:{second:02}", utc=utc)
+            moment = times.since(f"{midnight}T{hour:02}:{minute:02}:{second:02}", utc=utc)
             # A session that began before midnight may continue the next day.
-            return found if found >= started - times.MINUTE else found + times.DAY
+            return moment if moment >= started - times.MINUTE else moment + times.DAY
     if after := _AFTER.fullmatch(text):
         return (started or 0) + int(after[1]) * _UNITS[after[2]]
     try:

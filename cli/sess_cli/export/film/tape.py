@@ -69,7 +69,7 @@ def lines(
     scenes = [scene for scene in board.scenes if _actions(scene)]
     if duration is not None:
         scenes = _chosen(scenes, duration)
-        speed = max(0.1, (_length(scenes) + 5000) / duration)
+        speed = max(0.1, (sum(map(_scene_length, scenes)) + 5000) / duration)
     yield f"Output {_quoted(_name(output))}"
     for line in _HEAD:
         yield line.format(font_size=font_size, width=width, height=height, theme=theme)
@@ -115,12 +115,12 @@ def _of_call(call: Call) -> list[tuple[str, str]]:
         command = _lines(call.subject.strip(), COMMAND)
         if not command:
             return []
-        found = [(f"$ {command[0]}", ""), *((f"> {line}", "") for line in command[1:])]
-        found += [(line, "") for line in _lines(call.output, OUTPUT)]
+        lines = [(f"$ {command[0]}", ""), *((f"> {line}", "") for line in command[1:])]
+        lines += [(line, "") for line in _lines(call.output, OUTPUT)]
         mark = {"ok": "# ✓ OK", "pending": "# … no result", "denied": "# ✗ DENIED"}.get(
             call.status, "# ✗ FAILED"
         )
-        return [*found, (mark, "1s")]
+        return [*lines, (mark, "1s")]
     name = "Agent" if call.kind == "agent" else call.tool
     subject = " ".join(safe(call.subject).split())
     shown = subject if len(subject) <= SUBJECT else subject[:SUBJECT] + "..."
@@ -165,12 +165,8 @@ def _name(path: str) -> str:
     return path
 
 
-def _length(scenes: list[Scene]) -> int:
-    """The length of the tape in milliseconds at normal speed."""
-    return sum(map(_scene_length, scenes))
-
-
 def _scene_length(scene: Scene) -> int:
+    """Milliseconds of the tape at normal speed."""
     actions = _actions(scene)
     pauses = {"": 0, "500ms": 500, "1s": 1000}
     return sum(TYPING * (len(text) + 1) + pauses[pause] for text, pause in actions)
@@ -194,15 +190,15 @@ def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
 
 
 def vhs_program() -> str:
-    found = shutil.which("vhs")
-    if found is None:
+    program = shutil.which("vhs")
+    if program is None:
         raise SessError(
             "vhs is not on PATH",
             hint="`brew install vhs` or https://github.com/charmbracelet/vhs (it needs ttyd and"
             " ffmpeg); without --backend vhs the built-in renderer needs none of them",
             code=Exit.PROGRAM_FAILED,
         )
-    return found
+    return program
 
 
 def record_tape(tape: Iterable[str], output: str, into: BinaryIO) -> None:

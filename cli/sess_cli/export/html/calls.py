@@ -127,9 +127,9 @@ def _edit(item: Item) -> str:
 
 
 def _edited(item: Item) -> list[str]:
-    """What the diffs tell, by whatever names the arguments have."""
-    told = [words for edit in item.edits for words in (edit.path, edit.old, edit.new) if words]
-    return [*told, *(words.removesuffix("\n") for words in told)]
+    """What the diffs show, by whatever names the arguments have."""
+    drawn = [words for edit in item.edits for words in (edit.path, edit.old, edit.new) if words]
+    return [*drawn, *(words.removesuffix("\n") for words in drawn)]
 
 
 def _diff(edit: Edit) -> str:
@@ -307,8 +307,8 @@ def _content(item: Item) -> str:
 
 def exit_code(item: Item) -> str:
     """The exit code of a failed shell command, if its output contains one."""
-    found = _EXIT.match(item.output.lstrip()) if item.failed else None
-    return found[1] if found else ""
+    code = _EXIT.match(item.output.lstrip()) if item.failed else None
+    return code[1] if code else ""
 
 
 def _failure(item: Item, kind: str) -> str:

@@ -286,8 +286,8 @@ def notice_name(item: Item) -> str:
     """The name shown in place of a speaker's."""
     if not item.label:
         return "Notice"
-    known = NAMES.get(item.label)
-    return known or markup.line(item.label.replace("_", " ").replace("-", " "), 60).capitalize()
+    words = item.label.replace("_", " ").replace("-", " ")
+    return NAMES.get(item.label) or markup.line(words, 60).capitalize()
 
 
 def _fits_header(item: Item) -> bool:
@@ -311,8 +311,8 @@ def notice_gist(item: Item) -> str:
     if _fits_header(item):
         shown = markup.text(said)
         return markup.link(said, shown) or shown
-    if _is_about_task(said) and (found := _TASK_SUMMARY.search(said)):
-        return markup.text(markup.line(found[1]))
+    if _is_about_task(said) and (summary := _TASK_SUMMARY.search(said)):
+        return markup.text(markup.line(summary[1]))
     return ""
 
 

@@ -67,11 +67,8 @@ def line(value: str, longest: int = 300) -> str:
 
 def fold(html: str, source: str, kind: str = "fold") -> str:
     """A block that the page may fold; short content gets none."""
-    return f'<div class="{kind}">{html}</div>' if is_long(source) else html
-
-
-def is_long(source: str) -> bool:
-    return len(source) > _LONG_TEXT or source.count("\n") > _LONG_LINES
+    is_long = len(source) > _LONG_TEXT or source.count("\n") > _LONG_LINES
+    return f'<div class="{kind}">{html}</div>' if is_long else html
 
 
 def pre(html: str, source: str, name: str = "out") -> str:

@@ -151,12 +151,13 @@ class _Session:
 
     def _begin(self, item: Item, anchor: str) -> None:
         self._end_asides()
-        asked = item.type == "user"
-        number = (self.prompts[-1].number + 1 if self.prompts else 1) if asked else 0
+        is_prompt = item.type == "user"
+        number = (self.prompts[-1].number + 1 if self.prompts else 1) if is_prompt else 0
         # Events before the first prompt share its page.
         if number > 1 and (number - 1) % self._per_page == 0:
             self._end_page()
-        self.prompts.append(Prompt(number, len(self.bodies) + 1, item if asked else None, anchor))
+        prompt = item if is_prompt else None
+        self.prompts.append(Prompt(number, len(self.bodies) + 1, prompt, anchor))
         name = f"Prompt {number}" if number else "Before the first prompt"
         if not _is_aside(item):
             self._blocks.append(f'<h2 class="number">{name}</h2>')

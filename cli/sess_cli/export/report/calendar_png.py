@@ -165,9 +165,9 @@ def _squares() -> list[Image.Image]:
     from PIL import Image, ImageDraw
 
     large = 4 * _SQUARE * _SCALE
-    found = []
+    squares = []
     for shade in _SHADES:
         square = Image.new("RGB", (large, large), _BACKGROUND)
         ImageDraw.Draw(square).rounded_rectangle((0, 0, large - 1, large - 1), large // 5, shade)
-        found.append(square.resize((_SQUARE * _SCALE,) * 2, Image.Resampling.LANCZOS))
-    return found
+        squares.append(square.resize((_SQUARE * _SCALE,) * 2, Image.Resampling.LANCZOS))
+    return squares

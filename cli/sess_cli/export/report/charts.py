@@ -417,7 +417,7 @@ def round_ticks(most: float, wanted: int = 4) -> list[float]:
         return [0.0, 1.0]
     rough = most / wanted
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * one for one in _STEPS if power * one >= rough * 0.999)
+    step = next(power * size for size in _STEPS if power * size >= rough * 0.999)
     return [number * step for number in range(math.ceil(most / step - 1e-9) + 1)]
 
 

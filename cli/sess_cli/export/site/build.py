@@ -18,7 +18,7 @@ from sess_cli.export.html.cards import Workshop
 from sess_cli.export.html.chunks import packed
 from sess_cli.export.html.page import loose_key
 from sess_cli.export.site import lists, plan
-from sess_cli.export.site.plan import Entry, Manifest
+from sess_cli.export.site.plan import ListedSession, Manifest
 from sess_cli.export.story import Item, Story
 from sess_redaction import Redactor
 from sess_schema.queries.sessions import SessionRow
@@ -68,7 +68,7 @@ class Site:
         """Sessions whose page is missing or out of date."""
         return [row for row in self._rows if not self._is_current(row)]
 
-    def leaving(self) -> list[Entry]:
+    def leaving(self) -> list[ListedSession]:
         keys = {plan.key_of(row) for row in self._rows}
         return [entry for key, entry in self._before.sessions.items() if key not in keys]
 
@@ -131,7 +131,9 @@ class Site:
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, *name.split("/"))
 
-    def _draw(self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None) -> Entry:
+    def _draw(
+        self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None
+    ) -> ListedSession:
         story = ListeningStory(self._db, row, redactor)
         project = story.project or plan.NO_PROJECT
         look = page.Look(
@@ -147,7 +149,7 @@ class Site:
         size = _written(self._path(file), lambda out: page.write(story, out, look))
         line = self._lines[file] = texts_call(file, story.heard)
         total, own = story.total, story.own_total
-        return Entry(
+        return ListedSession(
             plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
             story.branch, row.started, row.ended, total.prompts, total.tool_calls,
             total.tool_errors, total.tool_denied, own.prompts, own.tool_calls, own.tool_errors,

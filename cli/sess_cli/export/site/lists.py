@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from sess_cli.export.html import markup, shell
 from sess_cli.export.html.chunks import packed
 from sess_cli.export.site import plan
-from sess_cli.export.site.plan import Entry
+from sess_cli.export.site.plan import ListedSession
 from sess_cli.render import amounts, tallies
 
 _ASSETS = os.path.join(os.path.dirname(__file__), "assets")
@@ -19,14 +19,14 @@ _RECENT = 30
 
 
 def documents(
-    entries: Sequence[Entry], bundles: Sequence[str], *, utc: bool
+    entries: Sequence[ListedSession], bundles: Sequence[str], *, utc: bool
 ) -> Iterator[tuple[str, str]]:
     """(name, text) of every file that is not a session's page; entries are newest first."""
     yield "assets/page.css", shell.style()
     yield "assets/page.js", shell.script()
     yield "assets/site.css", _read(os.path.join(_ASSETS, "site.css"))
     yield "assets/site.js", _script()
-    projects: dict[str, list[Entry]] = {}
+    projects: dict[str, list[ListedSession]] = {}
     for entry in entries:
         projects.setdefault(entry.project, []).append(entry)
     names = plan.project_names(projects)
@@ -37,8 +37,8 @@ def documents(
 
 
 def _index(
-    entries: Sequence[Entry],
-    projects: dict[str, list[Entry]],
+    entries: Sequence[ListedSession],
+    projects: dict[str, list[ListedSession]],
     names: dict[str, str],
     bundles: Sequence[str],
     utc: bool,
@@ -71,7 +71,7 @@ def _index(
     yield f"</main>\n{titles}\n"
 
 
-def _project(project: str, name: str, entries: Sequence[Entry], utc: bool) -> Iterator[str]:
+def _project(project: str, name: str, entries: Sequence[ListedSession], utc: bool) -> Iterator[str]:
     yield '<header class="masthead">\n'
     yield '<p class="trail"><a href="../index.html">All sessions</a></p>\n'
     yield f'<h1 dir="auto">{markup.text(name)}</h1>\n'
@@ -83,7 +83,7 @@ def _project(project: str, name: str, entries: Sequence[Entry], utc: bool) -> It
     yield "</main>\n"
 
 
-def _totals(entries: Sequence[Entry], projects: int) -> str:
+def _totals(entries: Sequence[ListedSession], projects: int) -> str:
     facts = [("Projects", f"{projects:,}")] if projects else []
     facts += [
         ("Sessions", f"{len(entries):,}"),
@@ -100,7 +100,7 @@ def _totals(entries: Sequence[Entry], projects: int) -> str:
     return f'<dl class="facts">{inside}</dl>\n'
 
 
-def _project_card(project: str, name: str, entries: Sequence[Entry], utc: bool) -> str:
+def _project_card(project: str, name: str, entries: Sequence[ListedSession], utc: bool) -> str:
     cost = sum(entry.cost_nano for entry in entries)
     last = amounts.clock(entries[0].ended, utc=utc)
     path = f'<span class="path">{markup.text(project)}</span>' if name != project else ""
@@ -113,7 +113,7 @@ def _project_card(project: str, name: str, entries: Sequence[Entry], utc: bool) 
 
 
 def _sessions(
-    entries: Sequence[Entry], above: str, utc: bool, names: dict[str, str] | None
+    entries: Sequence[ListedSession], above: str, utc: bool, names: dict[str, str] | None
 ) -> Iterator[str]:
     yield '<ul class="sessions">\n'
     for entry in entries:

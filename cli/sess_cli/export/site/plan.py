@@ -26,7 +26,7 @@ _PER_BUNDLE = 24  # sessions per bundle of search texts
 
 
 @dataclass(slots=True)
-class Entry:
+class ListedSession:
     """A session of the site, as the lists show it and the next run recognises it."""
 
     key: str  # a digest of agent, home and id
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Manifest:
-    sessions: dict[str, Entry] = field(default_factory=dict)
+    sessions: dict[str, ListedSession] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)  # all other files of the site
 
 
@@ -67,7 +67,7 @@ def load(folder: str) -> Manifest | None:
             data = json.load(file)
         if data["format"] != FORMAT:
             return None
-        entries = [Entry(**entry) for entry in data["sessions"]]
+        entries = [ListedSession(**entry) for entry in data["sessions"]]
         manifest = Manifest({entry.key: entry for entry in entries}, data["files"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
@@ -77,9 +77,10 @@ def load(folder: str) -> Manifest | None:
 def _is_sound(manifest: Manifest) -> bool:
     """The directory may come from somebody else: no path may lead out of it."""
     types = {"str": str, "int": int, "int | None": int | None}
+    columns = {column.name: types[str(column.type)] for column in fields(ListedSession)}
     return all(isinstance(name, str) for name in manifest.files) and all(
         _PAGE.fullmatch(str(entry.file)) is not None
-        and all(isinstance(getattr(entry, one.name), types[str(one.type)]) for one in fields(Entry))
+        and all(isinstance(getattr(entry, name), form) for name, form in columns.items())
         for entry in manifest.sessions.values()
     )
 
@@ -123,7 +124,7 @@ def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dic
         facts_of[key] += facts
 
     def whole(key: int, above: frozenset[int]) -> list[Any]:
-        inner = [whole(one, above | {key}) for one in below[key] if one not in above]
+        inner = [whole(child, above | {key}) for child in below[key] if child not in above]
         return [facts_of[key], inner]
 
     return {
@@ -142,9 +143,9 @@ class Names:
 
     def of(self, row: SessionRow) -> tuple[str, int]:
         """(file, bundle of its texts)"""
-        known = self._before.sessions.get(key_of(row))
-        if known is not None:
-            return known.file, known.bundle
+        earlier = self._before.sessions.get(key_of(row))
+        if earlier is not None:
+            return earlier.file, earlier.bundle
         name = file_name(f"{row.agent}-{row.session}")
         if f"sessions/{name}.html".casefold() in self._taken:  # many file systems ignore case
             name += f"-{digest(key_of(row))}"
