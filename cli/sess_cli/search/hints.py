@@ -22,11 +22,13 @@ from sess_schema.queries.search.relax import relaxations
 from sess_schema.queries.search.terms import Term
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.terminal import Terminal
-    from sess_schema.queries.search import Search
     from sess_schema.queries.sessions import SessionRow
+
+_ID = re.compile(r"(?=.*\d)[\w./#-]{6,200}")
+_FEW = 20  # with more hits, nobody misses those inside words
+_SECONDS = 0.3  # to look for them
+_STEPS = 20_000  # of SQLite, between two looks at the clock
 
 
 def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) -> None:
@@ -38,22 +40,21 @@ def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) 
     for note in request.results(db).query.notes:
         say(f"note: {safe(note)}")
     options = _options(typed)
-    for one in relaxations(db, request):
-        kept = [option for option in options if option not in one.drops]
-        if "filters" in one.drops:
+    for wider in relaxations(db, request):
+        kept = [option for option in options if option not in wider.drops]
+        if "filters" in wider.drops:
             kept = saved_searches.without(kept, *(f"--{field}" for field in FIELDS))
-        number = amounts.plural(one.count, "event") + ("" if one.counted else " or more")
-        match = "matches" if one.count == 1 and one.counted else "match"
-        command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
-        say(f"hint: {number} {match} {safe(one.why)}: `{safe(command)}`")
+        number = amounts.plural(wider.count, "event") + ("" if wider.counted else " or more")
+        match = "matches" if wider.count == 1 and wider.counted else "match"
+        command = shlex.join(["sess", "search", *wider.adds, *kept, wider.words])
+        say(f"hint: {number} {match} {safe(wider.why)}: `{safe(command)}`")
 
 
 def hint_inside_words(
     db: apsw.Connection, request: Search, typed: list[str], terminal: Terminal
 ) -> None:
     """Say how many more events have the words inside longer ones."""
-
-    more, all_read = inside_words(db, request)
+    more, all_read = _inside_words(db, request)
     if more:
         number = amounts.plural(more, "more event") + ("" if all_read else " or more")
         command = shlex.join(["sess", "search", "--substring", *_options(typed), request.text])
@@ -65,12 +66,6 @@ def hint_inside_words(
 
 def _options(typed: list[str]) -> list[str]:
     return [option for option in typed[: typed.index("--")] if option != "--no-sync"]
-
-
-_ID = re.compile(r"(?=.*\d)[\w./#-]{6,200}")
-_FEW = 20  # with more hits, nobody misses those inside words
-_SECONDS = 0.3  # to look for them
-_STEPS = 20_000  # of SQLite, between two looks at the clock
 
 
 def named_session(db: apsw.Connection, request: Search) -> SessionRow | None:
@@ -88,7 +83,7 @@ def events_of(request: Search, row: SessionRow) -> Search:
     return replace(request, text="", filters=(Filter("session", row.session),), sort="oldest")
 
 
-def inside_words(db: apsw.Connection, request: Search) -> tuple[int, bool]:
+def _inside_words(db: apsw.Connection, request: Search) -> tuple[int, bool]:
     """How many more events have the words inside longer ones, and whether all were looked at."""
     if request.mode != "words" or request.whole or request.cursor is not None:
         return 0, True
@@ -98,13 +93,14 @@ def inside_words(db: apsw.Connection, request: Search) -> tuple[int, bool]:
         return 0, True
     if results.count(most=_FEW + 1) > _FEW:
         return 0, True
-    known = {one.event for one in results.ranked()}
+    hits = {hit.event for hit in results.ranked()}
     more = 0
     until = time.monotonic() + _SECONDS
     db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
     try:
-        for one in replace(request, mode="substring", sort="newest", limit=0).results(db).ranked():
-            more += one.event not in known
+        wider = replace(request, mode="substring", sort="newest", limit=0)
+        for hit in wider.results(db).ranked():
+            more += hit.event not in hits
             if time.monotonic() > until:
                 return more, False
     except apsw.InterruptError:

@@ -24,11 +24,18 @@ FIELDS = (
     "label", "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
     "superseded", "before", "after",
 )  # fmt: skip
+# Tokenizers differ; at three bytes per token, none makes more tokens of prose or code.
+_BYTES_PER_TOKEN = 3
+_PIECES = 8  # of evidence that should fit, at least
+_WIDEST, _NARROWEST = 3000, 40  # characters of a piece
+_PER_SESSION = 3
+_HEAD = 100  # bytes of a citation, roughly
+_SMALLEST = 30  # tokens left that are worth filling
 
 
-def chosen_fields(given: str) -> tuple[str, ...]:
+def chosen_fields(listed: str) -> tuple[str, ...]:
     """A list such as `session,event,snippet`."""
-    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
     unknown = [name for name in names if name not in FIELDS]
     if unknown or not names:
         raise SessError(
@@ -71,18 +78,9 @@ class Objects:
         return {name: whole[name] for name in self.fields if name in whole}
 
 
-# Tokenizers differ; at three bytes per token, none makes more tokens of prose or code.
-_BYTES_PER_TOKEN = 3
-_PIECES = 8  # pieces that should fit, at least
-_WIDEST, _NARROWEST = 3000, 40
-_PER_SESSION = 3
-_HEAD = 100  # bytes of a citation, roughly
-_SMALLEST = 30  # tokens left that are worth filling
-
-
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """One excerpt and its citation."""
+class Evidence:
+    """An excerpt and its citation."""
 
     cite: str  # as `sess show` takes it
     text: str
@@ -92,13 +90,13 @@ class Piece:
         return {"cite": self.cite, "text": self.text}
 
 
-def tokens_of(text: str) -> int:
+def _tokens_of(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
 
 def packed_evidence(
     db: apsw.Connection, results: Results, budget: int, *, utc: bool, as_json: bool = False
-) -> Iterator[Piece]:
+) -> Iterator[Evidence]:
     """The best pieces, in order, that fit the budget as they will be written."""
     ids, cites = sessions.ShortIds(db), Citations(db)
     left = budget
@@ -113,8 +111,8 @@ def packed_evidence(
             session = sessions.by_key(db, hit.session_key)
             cite = f"{ids.of(session)}#{cites.short(hit.event, hit.session_key)}"
             about = _brief(hit, utc=utc) if brief else _about(db, hit, session, utc=utc)
-            piece = Piece(cite, f"[{cite}] {about}\n{hit.snippet.text}")
-            used = tokens_of(_written(piece, as_json=as_json))
+            piece = Evidence(cite, f"[{cite}] {about}\n{hit.snippet.text}")
+            used = _tokens_of(_written(piece, as_json=as_json))
             if used <= left:
                 break
         else:
@@ -127,7 +125,7 @@ def packed_evidence(
         yield piece
 
 
-def _written(piece: Piece, *, as_json: bool) -> str:
+def _written(piece: Evidence, *, as_json: bool) -> str:
     """Including the separator before the next one."""
     if not as_json:
         return f"{piece.text}\n\n"

@@ -11,7 +11,6 @@ from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema.citations import Citations
 from sess_schema.queries import sessions
-from sess_schema.queries.search import Results, Search
 from sess_schema.queries.search.excerpt import Excerpt
 from sess_schema.queries.search.groups import Group
 from sess_schema.queries.search.language import And, Filter, Not, Or
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
 
     from sess_cli.terminal import Terminal
     from sess_schema.ids import SessionId
-    from sess_schema.queries.search import Hit, Results
+    from sess_schema.queries.search import Hit, Results, Search
     from sess_schema.queries.search.language import Node
     from sess_schema.queries.search.surroundings import Neighbours
     from sess_schema.session import Entry
-
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
 _RECENT = 1000  # cached sessions
@@ -238,21 +236,18 @@ def _shortened(snippet: Excerpt, width: int) -> Excerpt:
 
 
 def query_outline(search: Search, results: Results) -> Iterator[str]:
+    """How a query is understood, and how it is answered."""
     yield from _outline(results.query.tree, 0)
     for note in results.query.notes:
         yield f"note: {note}"
-    order = "best first" if results.ranks else f"{_first_by_time(search)} first"
-    yield f"order: {order}"
+    by_time = "oldest" if search.sort == "oldest" else "newest"
+    yield f"order: {'best' if results.ranks else by_time} first"
     if results.plan.match:
         yield f"index: {results.plan.match}"
     elif results.plan.where.texts or results.plan.residual is not None:
         yield "index: none; every text is read"
     if results.plan.residual is not None:
         yield "compared: candidates are compared with the text"
-
-
-def _first_by_time(search: Search) -> str:
-    return "oldest" if search.sort == "oldest" else "newest"
 
 
 def _outline(node: Node, depth: int) -> Iterator[str]:

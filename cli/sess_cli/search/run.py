@@ -2,99 +2,24 @@
 
 from __future__ import annotations
 
-import apsw
-
 from sess_cli import fresh
 from sess_cli.search import saved_searches
-from sess_cli.terminal import Terminal, json_line, pager
+from sess_cli.terminal import json_line, pager
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.program import Ended, say
 from sess_schema import walks
 from sess_schema.queries import sessions
-from sess_schema.queries.search import EXCERPT_WIDTH, Results, Search
+from sess_schema.queries.search import EXCERPT_WIDTH, Search
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable
 
     import apsw
 
     from sess_cli.terminal import Terminal
 
-
 _MOST_UNREAD = 3
-
-
-def perform(
-    request: Search,
-    options: OutputOptions,
-    typed: list[str],
-    *,
-    sync: bool,
-    save: str | None = None,
-    no_pager: bool = False,
-) -> None:
-    """Search and write the hits; if there are none, suggest wider searches."""
-    if save is not None:
-        saved_searches.check_name(save)
-    with (
-        pager(wanted=options.for_people and not no_pager) as terminal,
-        fresh.open_with_sessions(sync=sync) as db,
-        db,
-    ):
-        found = write_hits(db, request, options, terminal) or _as_session(
-            db, request, options, terminal
-        )
-        if not found and not options.explain:
-            from sess_cli.search.hints import hint_wider_searches
-
-            hint_wider_searches(db, request, typed)
-        elif options.for_people and terminal.interactive:
-            from sess_cli.search.hints import hint_inside_words
-
-            hint_inside_words(db, request, typed, terminal)
-        _note_unread(db, request)
-    if save is not None:
-        saved_searches.save(save, typed)
-        say(f"saved as @{save}")
-    saved_searches.remember(typed)
-    if not found and not options.explain:
-        raise Ended(Exit.NOTHING_FOUND)
-
-
-def _note_unread(db: apsw.Connection, request: Search) -> None:
-    """Say whose conversations may be missing, because their database could not be read."""
-    asked = {one.value.casefold() for one in request.filters if one.field == "agent"}
-    unread = [one for one in walks.skipped_databases(db) if not asked or one[0] in asked]
-    for agent, path, reason in unread[:_MOST_UNREAD]:
-        say(f'note: {agent}: "{path}" could not be read: {reason}')
-    if len(unread) > _MOST_UNREAD:
-        say(f"note: {len(unread) - _MOST_UNREAD:,} more databases; `sessiond status` lists them")
-
-
-def _as_session(
-    db: apsw.Connection, request: Search, options: OutputOptions, terminal: Terminal
-) -> bool:
-    """If no text has it, the query may be a session's ID: then its events are the hits."""
-    if not any(character.isdigit() for character in request.text):
-        return False
-    from sess_cli.search import hints
-
-    row = hints.named_session(db, request)
-    if row is None:
-        return False
-    say(f"note: {request.text.strip()} is a session; `sess show` shows all of it")
-    return write_hits(db, hints.events_of(request, row), options, terminal)
-
-
-def for_words(options: list[str], words: list[str]) -> None:
-    """`sess search WORDS` with no other options than --no-sync and --json."""
-    request = Search(" ".join(words))
-    request.check()
-    output = OutputOptions(json="--json" in options)
-    perform(request, output, [*options, "--", *words], sync="--no-sync" not in options)
-
-
 _MOST_GROUPED = 1000  # hits held in memory to be grouped
 
 
@@ -122,19 +47,16 @@ class OutputOptions:
         return not any(only) and not (self.explain or self.open or self.paged)
 
     def check(self) -> None:
-        chosen = [
-            name
-            for name, on in (
-                ("--count", self.count),
-                ("--ids", self.ids),
-                ("--files-with-matches", self.files),
-                ("--max-tokens", self.max_tokens is not None),
-                ("--explain", self.explain),
-                ("--fields", self.fields is not None),
-                ("--open", self.open),
-            )
-            if on
-        ]
+        forms = {
+            "--count": self.count,
+            "--ids": self.ids,
+            "--files-with-matches": self.files,
+            "--max-tokens": self.max_tokens is not None,
+            "--explain": self.explain,
+            "--fields": self.fields is not None,
+            "--open": self.open,
+        }
+        chosen = [name for name, on in forms.items() if on]
         if self.paged and chosen and chosen[0] not in ("--ids", "--fields"):
             chosen.append("--cursor")
         if self.json and self.ids:
@@ -147,160 +69,212 @@ class OutputOptions:
             chosen_fields(self.fields)
 
 
-def write_hits(
-    db: apsw.Connection, search: Search, options: OutputOptions, terminal: Terminal
-) -> bool:
-    """Write the hits; False if there are none."""
-    results = search.results(db)
-    if options.explain:
-        return _explain(search, results)
-    if options.count:
-        return _count(results, options)
-    if options.files:
-        return _files(db, results, options)
-    if options.max_tokens is not None:
-        return _evidence(db, results, search, options)
-    if options.open:
-        return _open(db, results, utc=search.utc)
-    if options.ids:
-        found = _ids(db, results, search.limit)
-    elif options.json or options.fields:
-        found = _objects(db, results, options)
-    else:
-        found = _lines(db, results, search, options, terminal)
-    if options.paged:
-        _page(results, search, options, found)
-    return found > 0
+def for_words(options: list[str], words: list[str]) -> None:
+    """`sess search WORDS` with no other options than --no-sync and --json."""
+    request = Search(" ".join(words))
+    request.check()
+    output = OutputOptions(json="--json" in options)
+    perform(request, output, [*options, "--", *words], sync="--no-sync" not in options)
 
 
-def _explain(search: Search, results: Results) -> bool:
-    from sess_cli.search.output_text import query_outline
-
-    terminal = Terminal()
-    for line in query_outline(search, results):
-        terminal.write(terminal.text(line))
-    return True
-
-
-def _open(db: apsw.Connection, results: Results, *, utc: bool) -> bool:
-    from sess_cli.export.publishing import open_at
-
-    for hit in results.ranked():
-        open_at(db, hit.session, hit.event, utc=utc)
-        return True
-    return False
-
-
-def _count(results: Results, options: OutputOptions) -> bool:
-    number = results.count()
-    if options.json:
-        json_line({"count": number})
-    else:
-        Terminal().write(str(number))
-    return number > 0
-
-
-def _files(db: apsw.Connection, results: Results, options: OutputOptions) -> bool:
-    terminal = Terminal()
-    found = False
-    for key in results.sessions():
-        row = sessions.by_key(db, key)
-        found = True
-        if options.json:
-            json_line({"session": row.session, "path": row.source, "gone": bool(row.source_gone)})
-        else:
-            terminal.write(terminal.line(row.source or row.session))
-            terminal.stream.flush()
-    return found
-
-
-def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
-    from sess_schema.citations import Citations
-
-    terminal = Terminal()
-    names: dict[int, str] = {}
-    cites = Citations(db)
-    number = 0
-    for number, ranked in enumerate(results.ranked(), 1):
-        if ranked.session not in names:
-            names[ranked.session] = sessions.by_key(db, ranked.session).session
-        key = cites.key(ranked.event, ranked.session)
-        terminal.write(terminal.line(f"{names[ranked.session]}#{key}"))
-        terminal.stream.flush()
-        if number == limit:
-            break
-    return number
-
-
-def _evidence(
-    db: apsw.Connection, results: Results, search: Search, options: OutputOptions
-) -> bool:
-    from sess_cli.search.output_json import packed_evidence
-
-    terminal = Terminal()
-    found = False
-    for piece in packed_evidence(
-        db, results, options.max_tokens or 0, utc=search.utc, as_json=options.json
-    ):
-        if options.json:
-            json_line(piece.value)
-        else:
-            if found:
-                terminal.write("")
-            terminal.write(terminal.text(piece.text.rstrip("\n")))
-            terminal.stream.flush()
-        found = True
-    return found
-
-
-def _objects(db: apsw.Connection, results: Results, options: OutputOptions) -> int:
-    from sess_cli.search.output_json import FIELDS, Objects, chosen_fields
-
-    names = chosen_fields(options.fields) if options.fields is not None else FIELDS
-    objects = Objects(db, results, names, options.before, options.after)
-    found = 0
-    for hit in results.hits():
-        found += 1
-        json_line(objects.of(hit))
-    return found
-
-
-def _lines(
-    db: apsw.Connection,
-    results: Results,
-    search: Search,
+def perform(
+    request: Search,
     options: OutputOptions,
-    terminal: Terminal,
-) -> int:
-    from sess_cli.search.output_text import Around, ResultView
-    from sess_schema.queries.search.groups import grouped
+    typed: list[str],
+    *,
+    sync: bool,
+    save: str | None = None,
+    no_pager: bool = False,
+) -> None:
+    """Search and write the hits; if there are none, suggest wider searches."""
+    if save is not None:
+        saved_searches.check_name(save)
+    with (
+        pager(wanted=options.for_people and not no_pager) as terminal,
+        fresh.open_with_sessions(sync=sync) as db,
+        db,
+    ):
+        found = _Output(db, request, options, terminal).write()
+        found = found or _write_session(db, request, options, terminal)
+        if not found and not options.explain:
+            from sess_cli.search.hints import hint_wider_searches
 
-    room = (terminal.width or EXCERPT_WIDTH) - 4
-    lines = max(2, search.width // room)
-    around = Around(options.before, options.after, lines)
-    view = ResultView(terminal, db, results, around, utc=search.utc)
-    found = 0
+            hint_wider_searches(db, request, typed)
+        elif options.for_people and terminal.interactive:
+            from sess_cli.search.hints import hint_inside_words
 
-    def put(drawn: Any) -> None:
-        for line in drawn:
-            terminal.write(line)
-        terminal.stream.flush()
-
-    if options.flat or options.paged or not 0 < search.limit <= _MOST_GROUPED:
-        for hit in results.hits():
-            found += 1
-            put(view.flat(hit))
-        return found
-    for group in grouped(db, results, search.limit, search.width):
-        found += len(group.hits)
-        put(view.group(group))
-    return found
+            hint_inside_words(db, request, typed, terminal)
+        _note_unread(db, request)
+    if save is not None:
+        saved_searches.save(save, typed)
+        say(f"saved as @{save}")
+    saved_searches.remember(typed)
+    if not found and not options.explain:
+        raise Ended(Exit.NOTHING_FOUND)
 
 
-def _page(results: Results, search: Search, options: OutputOptions, found: int) -> None:
-    """Print the cursor of the next page, which may turn out to be empty."""
-    more = results.cursor() if search.limit and found == search.limit else None
-    if options.json or options.fields:
-        json_line({"cursor": more})
-    elif more:
-        say(f"next page: --cursor {more}")
+def _write_session(
+    db: apsw.Connection, request: Search, options: OutputOptions, terminal: Terminal
+) -> bool:
+    """If no text has it, the query may be a session's ID: then its events are the hits."""
+    if not any(character.isdigit() for character in request.text):
+        return False
+    from sess_cli.search import hints
+
+    row = hints.named_session(db, request)
+    if row is None:
+        return False
+    say(f"note: {request.text.strip()} is a session; `sess show` shows all of it")
+    return _Output(db, hints.events_of(request, row), options, terminal).write()
+
+
+def _note_unread(db: apsw.Connection, request: Search) -> None:
+    """Say whose conversations may be missing, because their database could not be read."""
+    agents = {filter_.value.casefold() for filter_ in request.filters if filter_.field == "agent"}
+    unread = [one for one in walks.skipped_databases(db) if not agents or one[0] in agents]
+    for agent, path, reason in unread[:_MOST_UNREAD]:
+        say(f'note: {agent}: "{path}" could not be read: {reason}')
+    if len(unread) > _MOST_UNREAD:
+        say(f"note: {len(unread) - _MOST_UNREAD:,} more databases; `sessiond status` lists them")
+
+
+class _Output:
+    """Writes the hits of a search in the form that was asked for."""
+
+    def __init__(
+        self, db: apsw.Connection, request: Search, options: OutputOptions, terminal: Terminal
+    ) -> None:
+        self._db, self._request, self._options = db, request, options
+        self._terminal = terminal
+        self._results = request.results(db)
+
+    def write(self) -> bool:
+        """False if there are none."""
+        options = self._options
+        if options.explain:
+            return self._explain()
+        if options.count:
+            return self._count()
+        if options.files:
+            return self._files()
+        if options.max_tokens is not None:
+            return self._evidence(options.max_tokens)
+        if options.open:
+            return self._open()
+        if options.ids:
+            hits = self._ids()
+        elif options.json or options.fields:
+            hits = self._objects()
+        else:
+            hits = self._lines()
+        if options.paged:
+            self._page(hits)
+        return hits > 0
+
+    def _put(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._terminal.write(line)
+        self._terminal.stream.flush()
+
+    def _explain(self) -> bool:
+        from sess_cli.search.output_text import query_outline
+
+        self._put(map(self._terminal.text, query_outline(self._request, self._results)))
+        return True
+
+    def _open(self) -> bool:
+        from sess_cli.export.publishing import open_at
+
+        for hit in self._results.ranked():
+            open_at(self._db, hit.session, hit.event, utc=self._request.utc)
+            return True
+        return False
+
+    def _count(self) -> bool:
+        number = self._results.count()
+        if self._options.json:
+            json_line({"count": number})
+        else:
+            self._terminal.write(str(number))
+        return number > 0
+
+    def _files(self) -> bool:
+        row = None
+        for key in self._results.sessions():
+            row = sessions.by_key(self._db, key)
+            if self._options.json:
+                gone = bool(row.source_gone)
+                json_line({"session": row.session, "path": row.source, "gone": gone})
+            else:
+                self._put([self._terminal.line(row.source or row.session)])
+        return row is not None
+
+    def _ids(self) -> int:
+        from sess_schema.citations import Citations
+
+        names: dict[int, str] = {}
+        cites = Citations(self._db)
+        number = 0
+        for number, ranked in enumerate(self._results.ranked(), 1):
+            if ranked.session not in names:
+                names[ranked.session] = sessions.by_key(self._db, ranked.session).session
+            key = cites.key(ranked.event, ranked.session)
+            self._put([self._terminal.line(f"{names[ranked.session]}#{key}")])
+            if number == self._request.limit:
+                break
+        return number
+
+    def _evidence(self, budget: int) -> bool:
+        from sess_cli.search.output_json import packed_evidence
+
+        pieces = packed_evidence(
+            self._db, self._results, budget, utc=self._request.utc, as_json=self._options.json
+        )
+        number = 0
+        for number, piece in enumerate(pieces, 1):
+            if self._options.json:
+                json_line(piece.value)
+            else:
+                text = self._terminal.text(piece.text.rstrip("\n"))
+                self._put([text] if number == 1 else ["", text])
+        return number > 0
+
+    def _objects(self) -> int:
+        from sess_cli.search.output_json import FIELDS, Objects, chosen_fields
+
+        options = self._options
+        names = chosen_fields(options.fields) if options.fields is not None else FIELDS
+        objects = Objects(self._db, self._results, names, options.before, options.after)
+        number = 0
+        for hit in self._results.hits():
+            number += 1
+            json_line(objects.of(hit))
+        return number
+
+    def _lines(self) -> int:
+        from sess_cli.search.output_text import Around, ResultView
+        from sess_schema.queries.search.groups import grouped
+
+        db, results, request, options = self._db, self._results, self._request, self._options
+        room = (self._terminal.width or EXCERPT_WIDTH) - 4
+        around = Around(options.before, options.after, max(2, request.width // room))
+        view = ResultView(self._terminal, db, results, around, utc=request.utc)
+        number = 0
+        if options.flat or options.paged or not 0 < request.limit <= _MOST_GROUPED:
+            for hit in results.hits():
+                number += 1
+                self._put(view.flat(hit))
+            return number
+        for group in grouped(db, results, request.limit, request.width):
+            number += len(group.hits)
+            self._put(view.group(group))
+        return number
+
+    def _page(self, hits: int) -> None:
+        """Print the cursor of the next page, which may turn out to be empty."""
+        limit = self._request.limit
+        more = self._results.cursor() if limit and hits == limit else None
+        if self._options.json or self._options.fields:
+            json_line({"cursor": more})
+        elif more:
+            say(f"next page: --cursor {more}")
