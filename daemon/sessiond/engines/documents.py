@@ -43,6 +43,13 @@ PIECE = 8 << 20  # bytes of a document that are in memory again when it is archi
 MOST_BYTES, MOST_RECORDS = 4 << 20, 2048  # of a conversation that is handed over at once
 
 
+_BLOCK = 1 << 20
+# A whole string, the start of one that the buffer does not end, or a bracket.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[\[\]{}]', re.DOTALL)
+_BLANK = b" \t\r\n,\xef\xbb\xbf"
+_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+
+
 def read_document(
     file: Candidate, source: Tracked, index: apsw.Connection, mask: Masker | None = None
 ) -> Iterator[Step]:
@@ -216,13 +223,6 @@ def _lost(known: KnownRows, seen: set[str]) -> Iterator[Conversation]:
             yield Conversation(SessionSpec(native_id), gone=True, removed=list(rows))
 
 
-_PIECE_READ = 1 << 20
-# A whole string, the start of one that the buffer does not end, or a bracket.
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[\[\]{}]', re.DOTALL)
-_BLANK = b" \t\r\n,\xef\xbb\xbf"
-_DEPTH_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
-
-
 class NotAnArray(Exception):
     """The bytes are not an array of objects, or end before it does."""
 
@@ -234,20 +234,20 @@ def array_elements(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
     """
     buffer, offset, scanned, depth = b"", 0, 0, 0
     start: int | None = None  # of the current element
-    wanted = _PIECE_READ
+    wanted = _BLOCK
     while more := read(wanted, offset):
         if depth == 0 and not buffer and more.strip(_BLANK)[:1] not in (b"[", b""):
             raise NotAnArray("does not start with [")
         offset += len(more)
         buffer += more
-        wanted = _PIECE_READ
+        wanted = _BLOCK
         for token in _TOKEN.finditer(buffer, scanned):
             found = token[0]
             if found == b'"':  # its end is in a later block; the longer it is, the more is read
-                scanned, wanted = token.start(), max(_PIECE_READ, len(buffer) - token.start())
+                scanned, wanted = token.start(), max(_BLOCK, len(buffer) - token.start())
                 break
             scanned = token.end()
-            step = _DEPTH_STEPS.get(found)
+            step = _STEPS.get(found)
             if step is None:
                 continue
             depth += step

@@ -34,7 +34,7 @@ from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
 from sessiond.reading.territory import HEAD_BYTES
 from sessiond.reading.tracked import PARKED, UNREADABLE, Progress, Tracked
-from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
+from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec, Source
 from sessiond.sourcekit.bounds import LONGEST_UNPARSED, bound
 from sessiond.sourcekit.values import strings
 
@@ -132,6 +132,16 @@ def read_new(
         raise
     except Exception as error:
         yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
+
+
+def read_archived(
+    agent: Source, path: str, fd: int, mask: Masker | None
+) -> tuple[SessionSpec, Iterator[Slice]]:
+    """The session of a log and all its slices, from bytes of the archive."""
+    spec = agent.identify(path, tail.read_at(fd, HEAD_BYTES, 0))
+    if mask is not None:
+        spec = mask.spec(spec)
+    return spec, LogReader(fd, spec, agent.parser(spec, {}), Progress(), mask=mask).slices()
 
 
 def _rests(stat: Stat) -> bool:

@@ -56,6 +56,8 @@ BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 _MERGED_AT_ONCE = 64  # pages of full text
 DIED = "sessiond died while it read this file"
 RETRY_AFTER = 24 * 3600  # seconds: something else may have killed it
+MAY_KILL = 1 << 20  # bytes to read that may have used up the memory; less can only have hung
+HUNG_SECONDS = 60
 
 
 class Ingest(StepWriter):
@@ -342,12 +344,6 @@ class Ingest(StepWriter):
                 )
 
 
-BIG_ENOUGH_TO_KILL = (
-    1 << 20
-)  # bytes to read that may have used up the memory; less can only have hung
-HUNG_SECONDS = 60
-
-
 @dataclass(slots=True, frozen=True)
 class Reading:
     path: str
@@ -357,11 +353,14 @@ class Reading:
 
     def is_suspect(self) -> bool:
         """Whether the file may be why the process died, and not a kill at a bad moment."""
-        return self.unread >= BIG_ENOUGH_TO_KILL or time.time() - self.at > HUNG_SECONDS
+        return self.unread >= MAY_KILL or time.time() - self.at > HUNG_SECONDS
 
 
 class Note:
-    """The note of the process that holds the writer's lock."""
+    """The file that is being read, for the next start if the process dies over it.
+
+    Not synced: it is for a process that is killed, not for a power cut.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
 
 
+_EXCLUDED = "excluded_projects"  # a fact: the rules of the last pass
+
+
 class StepWriter:
     """Writes what the engines read, whatever kind of file it is of."""
 
@@ -270,9 +273,6 @@ class Known:
         return known.failures if known else 0
 
 
-_EXCLUDED_FACT = "excluded_projects"
-
-
 def excluded_project(rules: Exclude, step: Step) -> str | None:
     """The excluded project that a step's content belongs to."""
     if isinstance(step, AddSlice):
@@ -295,7 +295,7 @@ def compare_rules(db: apsw.Connection, rules: Exclude) -> bool:
 
     True if the index was changed for it.
     """
-    stored = db.execute("SELECT value FROM facts WHERE name = ?", (_EXCLUDED_FACT,)).get
+    stored = db.execute("SELECT value FROM facts WHERE name = ?", (_EXCLUDED,)).get
     before, now = json.loads(stored or "[]"), list(rules.projects)
     if before == now:
         return False
@@ -305,5 +305,5 @@ def compare_rules(db: apsw.Connection, rules: Exclude) -> bool:
             db.execute(
                 f"UPDATE sources SET ctime_ns = 0, parser_state = NULL WHERE kind IN ({kinds})"
             )
-        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_EXCLUDED_FACT, json.dumps(now)))
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_EXCLUDED, json.dumps(now)))
     return True

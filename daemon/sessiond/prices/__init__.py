@@ -1,7 +1,8 @@
 """What a response cost, by the prices of its day or as its agent recorded it, to the nano-dollar.
 
 scripts/distill_prices.py makes prices.json and explains its numbers. Prices are whole
-pico-dollars per token, so sums are exact; a cost is rounded once, at the end."""
+pico-dollars per token, so sums are exact; a cost is rounded once, at the end.
+"""
 
 from __future__ import annotations
 

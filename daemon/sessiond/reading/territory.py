@@ -1,6 +1,7 @@
 """Decides which agent a file belongs to: by place, and by content where places overlap.
 
-Files that somebody handed over (`sess import`) are read like an agent's own, and followed."""
+Files that somebody handed over (`sess import`) are read like an agent's own, and followed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path  # noqa: TID251 - of our own files
 
 import apsw
 
@@ -26,6 +27,10 @@ from sessiond.sourcekit.disk import KeptFile
 HEAD_BYTES = 64 << 10  # enough to identify the session of a file
 _ANYBODYS = ("transcript", "document")  # many programs write files with such names
 KINDS = ("attachment", "transcript", "document", "database")  # in reading order
+_LIST = "list.jsonl"
+_LARGEST_LIST = 16 << 20
+_UNSAFE = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 100
 
 
 class Ambiguous(Exception):
@@ -140,10 +145,7 @@ def _reaches(source: Source, root: str, path: str) -> bool:
     return True
 
 
-_LIST = "list.jsonl"
-_LARGEST_LIST = 16 << 20
-_UNSAFE = re.compile(r"[^\w.-]+")
-_LONGEST_NAME = 100
+# -- files that somebody handed over, whose list and copies are our own
 
 
 def handed_files(home: paths.Home) -> list[Handed]:
@@ -170,7 +172,7 @@ def follow_handed(home: paths.Home, file: Handed) -> None:
     paths.make_private(home.imports)
     line = json.dumps({"path": file.path, "agent": file.agent, "kind": file.kind}).encode() + b"\n"
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    fd = os.open(home.imports / _LIST, flags, 0o600)
+    fd = os.open(home.imports / _LIST, flags, 0o600)  # noqa: TID251 - written
     try:
         os.write(fd, line)  # one write: two imports at once do not mix
         os.fsync(fd)
@@ -197,7 +199,7 @@ def save_handed(home: paths.Home, name: str, pieces: Iterable[bytes]) -> str:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    return os.path.realpath(target)
+    return os.path.realpath(target)  # noqa: TID251 - our own
 
 
 def throw_away_handed(path: str) -> None:
@@ -209,8 +211,9 @@ def throw_away_handed(path: str) -> None:
 
 def discard_forgotten(home: paths.Home, db: apsw.Connection) -> None:
     """Delete the saved files of which every session was forgotten."""
+    imports = os.path.realpath(home.imports)  # noqa: TID251 - our own
     for (path,) in list(db.execute("SELECT path FROM sources WHERE state = ?", (FORGOTTEN,))):
-        if Path(path).is_relative_to(os.path.realpath(home.imports)):
+        if Path(path).is_relative_to(imports):
             Path(path).unlink(missing_ok=True)
 
 

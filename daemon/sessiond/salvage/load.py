@@ -19,14 +19,12 @@ import apsw
 from sess_common import decode
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SourceId
-from sessiond.engines.lines import LogReader
+from sessiond.engines.lines import read_archived
 from sessiond.engines.steps import PlacedRecord, content_digest
-from sessiond.reading import tail
 from sessiond.reading.territory import HEAD_BYTES
-from sessiond.reading.tracked import GONE, WHOLES, Progress, Tracked, now_ms
+from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
 from sessiond.salvage.finds import FoundSource, Piece
 from sessiond.sourcekit.base import Event, Record, SessionSpec, Source
-from sessiond.sourcekit.base import Source as Agent
 from sessiond.sourcekit.values import strings
 from sessiond.writing.conversation_records import PLACE_BITS
 from sessiond.writing.transaction import Store, Transaction
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
 
 
+UNREAD = 0  # no edition: the log is read from the archive
 SALVAGED = "salvaged"  # label of records that only their text is known of
 
 
@@ -77,7 +76,7 @@ class Loaded:
 def load_files(
     store: Store,
     found: Iterable[FoundSource],
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Source],
     folder: str,
     mask: Masker | None = None,
 ) -> Loaded:
@@ -110,7 +109,7 @@ def _at_once(store: Store) -> Iterator[None]:
         raise
 
 
-def _name(source: FoundSource, agents: Mapping[str, Agent], folder: str) -> None:
+def _name(source: FoundSource, agents: Mapping[str, Source], folder: str) -> None:
     """The row that names the file is lost: its agent can be told from the content."""
     source.path = os.path.join(folder, "lost+found", f"{source.id}.jsonl")
     live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
@@ -119,7 +118,7 @@ def _name(source: FoundSource, agents: Mapping[str, Agent], folder: str) -> None
     source.agent = able[0] if len(able) == 1 else "unknown"
 
 
-def _claims(agent: Agent, path: str, head: bytes) -> bool:
+def _claims(agent: Source, path: str, head: bytes) -> bool:
     try:
         return bool(head) and agent.claims(path, head)
     except Exception:
@@ -127,7 +126,7 @@ def _claims(agent: Agent, path: str, head: bytes) -> bool:
 
 
 def _load_file(
-    store: Store, source: FoundSource, agents: Mapping[str, Agent], mask: Masker | None
+    store: Store, source: FoundSource, agents: Mapping[str, Source], mask: Masker | None
 ) -> bool:
     """Return False if the index has all of it."""
     db = store.db
@@ -154,7 +153,7 @@ def _load_file(
 
 
 def _read_earlier(
-    store: Store, source: FoundSource, agents: Mapping[str, Agent], mask: Masker | None
+    store: Store, source: FoundSource, agents: Mapping[str, Source], mask: Masker | None
 ) -> None:
     agent = agents.get(source.agent or "")
     if source.kind == "transcript" and agent is not None:
@@ -219,7 +218,7 @@ def _insert(db: apsw.Connection, source: SourceId, pieces: Iterable[Piece]) -> N
 def load_conversations(
     store: Store,
     found: list[FoundSource],
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Source],
     folder: str,
     mask: Masker | None = None,
 ) -> Loaded:
@@ -248,7 +247,7 @@ def _load_conversation(
     source: FoundSource,
     path: str,
     whole: FoundSource | None,
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Source],
     *,
     mask: Masker | None,
 ) -> None:
@@ -317,7 +316,7 @@ def _record(parser: Any, raw: bytes) -> Record:
     return Record(SALVAGED, events=[Event("system", text, label=SALVAGED)] if text else [])
 
 
-UNREAD = 0  # no edition: the log is read from the archive
+# -- what was in a file or conversation before
 
 
 def read_earlier(
@@ -352,11 +351,8 @@ def _read_records(
             except archive.Damaged:
                 archive.met.pop()  # the next check names it
         file.flush()
-        spec = agent.identify(log.path, tail.read_at(file.fileno(), HEAD_BYTES, 0))
-        if mask is not None:
-            spec = mask.spec(spec)
-        parser = agent.parser(spec, {})
-        for slice_ in LogReader(file.fileno(), spec, parser, Progress(), mask=mask).slices():
+        spec, slices = read_archived(agent, log.path, file.fileno(), mask)
+        for slice_ in slices:
             if slice_.records:
                 transaction.records.write(log, spec, slice_.records)
 

@@ -15,6 +15,8 @@ _TREE_PAGES = (0x02, 0x05, 0x0A, 0x0D)
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER, _FRAME_HEADER = 32, 24
 LEAF = 0x0D  # a page with rows of a table
+_WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_MOST_COLUMNS = 200
 
 
 class Pages:
@@ -157,10 +159,6 @@ def _is_tree_page(block: bytes, at: int, size: int) -> bool:
         return False
     places = struct.unpack_from(f">{cells}H", block, at + array)
     return all(content <= place < size for place in places)
-
-
-_WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-_MOST_COLUMNS = 200
 
 
 class Row(NamedTuple):

@@ -1,7 +1,8 @@
 """Takes files from anywhere: recognises their agent by content, and reads and follows them.
 
 `sess import FILE` and `sessiond sync FILE` do it. A file may be an address: the only use of the
-network."""
+network.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Reports the writer's state: to the service manager, and in a small file for clients.
 
 The first speaks the sd_notify protocol without libsystemd; calls do nothing if no manager listens,
-and never raise. `sessiond status` and waiting clients read the second."""
+and never raise. `sessiond status` and waiting clients read the second.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ from sess_common.upkeep import DOING, DONE, TOTAL, writer_status
 from sess_schema import __version__
 
 LAUNCHD_LABEL = "io.github.sessiond"
+EVERY = 2.0  # seconds between writes of the file, each a page of the disk
+AT_LEAST = 30.0  # also if nothing happens: an old file means that the loop hangs
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BUSY_SECONDS = 120  # without another report by then, the manager may stop us
 _BUSY_EVERY = 1.0
 _last_busy = -_BUSY_EVERY
@@ -86,12 +90,6 @@ def _send(*assignments: str) -> None:
         channel.settimeout(1)
         channel.connect(os.fsencode(address))
         channel.send(message)
-
-
-EVERY = 2.0  # seconds between writes of the file, each a page of the disk
-AT_LEAST = 30.0  # also if nothing happens: an old file means that the loop hangs
-
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Heart:

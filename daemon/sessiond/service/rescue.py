@@ -32,7 +32,7 @@ from sessiond.prices import Pricer
 from sessiond.reading import territory
 from sessiond.reading.territory import Territory
 from sessiond.salvage import finds, load, pre_release
-from sessiond.salvage.finds import FoundSource as Found
+from sessiond.salvage.finds import FoundSource
 from sessiond.service.startup import writer_lock
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -269,7 +269,7 @@ def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> 
 def _load_pieces(
     home: paths.Home,
     index: Path,
-    found: list[Found],
+    found: list[FoundSource],
     settings: config.Config,
     *,
     are_masked: bool,

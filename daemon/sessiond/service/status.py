@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -18,6 +19,11 @@ from sess_common.escape import safe
 from sess_common.program import counted
 from sess_schema import walks
 from sess_schema.connection import open_reader
+
+STUCK_SECONDS = 120.0  # as long as systemd's watchdog waits
+TROUBLED = "parked", "unreadable"  # states of sources that are not read
+
+Facts = dict[str, Any]
 
 
 def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str = "") -> int:
@@ -138,6 +144,9 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
         }
 
 
+# -- for people
+
+
 def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"kind": "daemon", **daemon}))
@@ -187,10 +196,8 @@ def _print_sources(
 ) -> None:
     behind, seconds = lag(sources)
     print(f"lag      {f'{_size(behind)}, {seconds:.0f} s' if behind else 'none'}")
-    states: dict[str, int] = {}
-    for source in sources:
-        states[source["state"]] = states.get(source["state"], 0) + 1
-    reasons = by_reason(sources)
+    states = Counter(source["state"] for source in sources)
+    reasons = warnings_by_reason(sources)
     print(
         "sources  " + (", ".join(f"{n} {state}" for state, n in sorted(states.items())) or "none")
     )
@@ -227,10 +234,7 @@ def _size(count: float) -> str:
     raise AssertionError
 
 
-STUCK_SECONDS = 120.0  # as long as systemd's watchdog waits
-TROUBLED = "parked", "unreadable"  # states of sources that are not read
-
-Facts = dict[str, Any]
+# -- whether the daemon and its index are well
 
 
 def is_stuck(daemon: Facts) -> bool:
@@ -274,11 +278,10 @@ def lag(sources: list[Facts]) -> tuple[int, float]:
     )
 
 
-def by_reason(sources: list[Facts]) -> dict[str, int]:
-    reasons: dict[str, int] = {}
+def warnings_by_reason(sources: list[Facts]) -> dict[str, int]:
+    reasons = Counter[str]()
     for source in sources:
-        for reason, count in source["warnings"].items():
-            reasons[reason] = reasons.get(reason, 0) + count
+        reasons.update(source["warnings"])
     return reasons
 
 
@@ -289,43 +292,40 @@ def prometheus(daemon: Facts, index: Facts, sources: list[Facts]) -> str:
 
 def _metrics(daemon: Facts, index: Facts, sources: list[Facts]) -> Iterator[str]:
     lag_bytes, lag_seconds = lag(sources)
-    yield from _one_metric("up", "Whether the daemon runs and responds.",
+    yield from _metric("up", "Whether the daemon runs and responds.",
                        int(daemon["running"] and not is_stuck(daemon)))  # fmt: skip
-    yield from _one_metric("healthy", "Whether `sessiond status --health` exits with 0.",
+    yield from _metric("healthy", "Whether `sessiond status --health` exits with 0.",
                        int(health_code(daemon, sources) == Exit.OK))  # fmt: skip
-    yield from _one_metric("index_writable", "Whether the last attempt to write succeeded.",
+    yield from _metric("index_writable", "Whether the last attempt to write succeeded.",
                        int(not daemon.get("error")))  # fmt: skip
-    yield from _one_metric("heartbeat_age_seconds", "Since the daemon's last sign of life.",
+    yield from _metric("heartbeat_age_seconds", "Since the daemon's last sign of life.",
                        daemon.get("beat_seconds"))  # fmt: skip
-    yield from _one_metric("lag_bytes", "Written by agents, not indexed yet.", lag_bytes)
-    yield from _one_metric("lag_seconds", "How long the oldest of them waits.", lag_seconds)
-    yield from _one_metric(
-        "directories", "Directories with transcripts.", daemon.get("directories")
-    )
-    yield from _one_metric("directories_watched", "Of these, watched.", daemon.get("watched"))
-    yield from _one_metric("event_overflows_total", "Times that the kernel dropped events.",
+    yield from _metric("lag_bytes", "Written by agents, not indexed yet.", lag_bytes)
+    yield from _metric("lag_seconds", "How long the oldest of them waits.", lag_seconds)
+    yield from _metric("directories", "Directories with transcripts.", daemon.get("directories"))
+    yield from _metric("directories_watched", "Of these, watched.", daemon.get("watched"))
+    yield from _metric("event_overflows_total", "Times that the kernel dropped events.",
                        daemon.get("overflows"), "counter")  # fmt: skip
-    yield from _one_metric("last_walk_timestamp_seconds", "When everything was looked at last.",
+    yield from _metric("last_walk_timestamp_seconds", "When everything was looked at last.",
                        _seconds(daemon.get("walked_at")))  # fmt: skip
-    yield from _one_metric("index_bytes", "Size of the index.", index.get("bytes"))
-    yield from _one_metric("wal_bytes", "Size of its write-ahead log.", index.get("wal_bytes"))
-    yield from _one_metric("wal_pinned", "Whether a reader keeps the log from shrinking.",
+    yield from _metric("index_bytes", "Size of the index.", index.get("bytes"))
+    yield from _metric("wal_bytes", "Size of its write-ahead log.", index.get("wal_bytes"))
+    yield from _metric("wal_pinned", "Whether a reader keeps the log from shrinking.",
                        int(bool(daemon.get("wal_pinned"))))  # fmt: skip
     for what in ("check", "backup"):
         last = index.get(f"last_{what}") or {}
-        yield from _one_metric(f"last_{what}_timestamp_seconds", f"When the last {what} ended.",
+        yield from _metric(f"last_{what}_timestamp_seconds", f"When the last {what} ended.",
                            _seconds(last.get("at")))  # fmt: skip
-        yield from _one_metric(f"last_{what}_ok", f"Whether the last {what} found nothing wrong.",
+        yield from _metric(f"last_{what}_ok", f"Whether the last {what} found nothing wrong.",
                            int(bool(last["ok"])) if "ok" in last else None)  # fmt: skip
     states = dict.fromkeys(("live", "gone", *TROUBLED), 0)
-    for source in sources:
-        states[source["state"]] = states.get(source["state"], 0) + 1
+    states |= Counter(source["state"] for source in sources)
     yield from _labelled("sources", "Transcripts by state.", "state", states)
     yield from _labelled("warnings", "Records that are indexed only in part, by reason.",
-                         "reason", by_reason(sources))  # fmt: skip
+                         "reason", warnings_by_reason(sources))  # fmt: skip
 
 
-def _one_metric(name: str, text: str, value: float | None, kind: str = "gauge") -> Iterator[str]:
+def _metric(name: str, text: str, value: float | None, kind: str = "gauge") -> Iterator[str]:
     if value is not None:
         yield f"# HELP sessiond_{name} {text}"
         yield f"# TYPE sessiond_{name} {kind}"

@@ -1,4 +1,7 @@
-"""Hints that files changed. They may be late, repeated or lost; regular walks make up for that."""
+"""Hints that files changed, and how often to read one that its program keeps rewriting.
+
+Hints may be late, repeated or lost; regular walks make up for that.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,11 @@ log = logging.getLogger("sessiond.watch")
 
 WATCHES = "sudo sysctl fs.inotify.max_user_watches=524288"
 INSTANCES = "sudo sysctl fs.inotify.max_user_instances=1024"
+_SHORTEST, _LONGEST = 0.3, 1.2  # seconds; new data must be searchable within two seconds
 TRY_AGAIN = 60.0  # seconds until watching is retried after it failed
 
+_MOUNTS = "/proc/self/mountinfo"
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 # Not opening and closing: our own reads would wake us.
 _WANTED: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
@@ -192,10 +198,6 @@ class _OverflowLog(logging.Handler):
             self._watcher.lose()
 
 
-_MOUNTS = "/proc/self/mountinfo"
-_ESCAPED = re.compile(rb"\\([0-7]{3})")
-
-
 class Mounts:
     """Reads the kernel's list when it says that the list changed."""
 
@@ -239,9 +241,6 @@ class Mounts:
         return found
 
 
-SHORTEST, LONGEST = 0.3, 1.2  # seconds; new data must be searchable within two seconds
-
-
 @dataclass(slots=True)
 class _LastRead:
     at: float
@@ -264,7 +263,7 @@ class Pace:
         for file in files:
             if file.kind in WHOLES:
                 last = self._reads.get(file.path)
-                pause = min(LONGEST, last.pause * 2) if last and not changed else SHORTEST
+                pause = min(_LONGEST, last.pause * 2) if last and not changed else _SHORTEST
                 self._reads[file.path] = _LastRead(time.monotonic(), pause)
 
     def pause(self, path: str, otherwise: float) -> float:

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import orjson
-
 from sess_common.decode import decode
 from sess_schema.edits import Edit, Hunks
 from sess_schema.session import EventFacts
@@ -445,16 +443,6 @@ def whole_json(data: bytes) -> Any:
     except ValueError:
         raise NotReady("is not complete JSON") from None
     return value
-
-
-def as_json(value: Any) -> bytes:
-    """Also encodes numbers beyond 64 bits and lone surrogates, which orjson rejects."""
-    try:
-        return orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        import json  # rarely needed
-
-        return json.dumps(value).encode()
 
 
 def borrowed_times(items: Iterable[Item], began: int | None) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 A pass leaves a list of everything that it looked at (`sess_common.receipt`). Agents are free in how
 they find their places, so they look through these functions, which note it during a walk.
-What they do once a file is to be read is not noted."""
+What they do once a file is to be read is not noted.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +27,15 @@ from sess_common.decode import decode
 _TOO_RECENT = 3_000_000_000
 _MOST_LINKS = 40  # as the kernel follows
 _WILD = frozenset("*?[")
+_LARGEST_FILE = 64 << 10
+# VS Code and editors made from it, here and as the server side of a remote one.
+_EDITORS = (
+    *("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Trae", "Kiro", "Positron"),
+    *("Antigravity",),
+)
+_SERVERS = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server")
+
+Kept = TypeVar("Kept")
 
 
 class Notes:
@@ -196,17 +206,6 @@ def opened(path: str, flags: int = os.O_RDONLY) -> int:
         lexists(path)
         exists(path)
     return os.open(path, flags)
-
-
-_LARGEST_FILE = 64 << 10
-# VS Code and editors made from it, here and as the server side of a remote one.
-_EDITORS = (
-    *("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Trae", "Kiro", "Positron"),
-    *("Antigravity",),
-)
-_SERVERS = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server")
-
-Kept = TypeVar("Kept")
 
 
 def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:

@@ -21,6 +21,14 @@ _HOMES = frozenset({"home", "users"})
 _NOT_CODED = re.compile(r"[^A-Za-z0-9]")
 _LONGEST_CODE = 200  # longer ones end in a hash instead
 _MOST_LISTED = 1000  # directories that one search may list
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # a single letter is a drive
+_REMOTE = "vscode-remote"
+_ON_DISK = frozenset({"file", _REMOTE})
+_FILES = ("configPath", "workspace")
+# An untitled workspace is a file of this name in the editor's directory.
+_UNTITLED = re.compile(r"[\\/]workspace\.json\Z", re.IGNORECASE)
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "VSCodium - Insiders")
+_SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscodium-server")
 
 
 class ProjectFolder(NamedTuple):
@@ -142,17 +150,6 @@ def _shared_start(one: list[str], other: list[str], *, cased: bool) -> list[str]
             break
         length += 1
     return one[:length]
-
-
-_LARGEST_FILE = 64 << 10
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # a single letter is a drive
-_REMOTE = "vscode-remote"
-_ON_DISK = frozenset({"file", _REMOTE})
-_FILES = ("configPath", "workspace")
-# An untitled workspace is a file of this name in the editor's directory.
-_UNTITLED = re.compile(r"[\\/]workspace\.json\Z", re.IGNORECASE)
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "VSCodium - Insiders")
-_SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscodium-server")
 
 
 def user_folders(folders: Folders) -> list[str]:

@@ -1,6 +1,7 @@
 """Reads databases that other programs use, without writing to them or blocking them.
 
-Also what the index has of their rows, and of the records of documents."""
+Also what the index has of their rows, and of the records of documents.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Describes tool calls by a table of an agent's tools: most agents name tools and arguments alike.
 
-Edits are read from the arguments, and from the patches that agents write."""
+Edits are read from the arguments, and from the patches that agents write.
+"""
 
 from __future__ import annotations
 

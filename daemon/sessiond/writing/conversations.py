@@ -1,7 +1,7 @@
 """Conversations in a database or document: their records are added, changed, moved and removed.
 
 Each conversation is a separate source (`database#conversation`), archived as one line per record
-(`conversation_lines.py`) in the order of the conversation.
+(`conversation_records.py`) in the order of the conversation.
 """
 
 from __future__ import annotations

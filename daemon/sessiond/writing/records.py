@@ -1,7 +1,8 @@
 """Writes records into `records`: their sessions, their copies, and what hides them.
 
 A record is hidden when a later one replaces it or takes it back, when a better source has it, or
-when it is gone from its file."""
+when it is gone from its file.
+"""
 
 from __future__ import annotations
 

@@ -21,10 +21,8 @@ from sess_common.progress import Progress as Report
 from sess_common.progress import unseen
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SessionId, SourceId
-from sessiond.engines.lines import LogReader
-from sessiond.reading import tail
-from sessiond.reading.territory import HEAD_BYTES
-from sessiond.reading.tracked import Progress, Tracked, load_all
+from sessiond.engines.lines import read_archived
+from sessiond.reading.tracked import Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
 from sessiond.sourcekit.foreign import NO_PLACE, STALE_PLACE
 from sessiond.writing.record_rows import same_moment
@@ -230,11 +228,8 @@ def _read_log(
 ) -> None:
     db, marks = transaction.db, tracked.progress.checkpoint
     with _archived(db, tracked) as fd:
-        spec = source.identify(tracked.path, tail.read_at(fd, HEAD_BYTES, 0))
-        if mask is not None:
-            spec = mask.spec(spec)
-        parser = source.parser(spec, {})
-        for slice_ in LogReader(fd, spec, parser, Progress(), mask=mask).slices():
+        spec, slices = read_archived(source, tracked.path, fd, mask)
+        for slice_ in slices:
             transaction.chunks.add_problems(tracked, slice_.problems)
             if slice_.records:
                 transaction.records.write(tracked, spec, slice_.records)

@@ -5,7 +5,8 @@ file was read first. A title may name a record of another session, and goes to t
 the record; each is kept as a row, and titles are chosen again when one, its record or the owner
 changes.
 A session whose records name no project has one from the folder of its files; another session there
-may show what the folder's name means."""
+may show what the folder's name means.
+"""
 
 from __future__ import annotations
 

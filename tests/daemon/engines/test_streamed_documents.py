@@ -46,7 +46,7 @@ def test_an_export_is_read_with_little_memory(tmp_path, monkeypatch):
     """Ten times as many conversations need no more memory; the archive has every byte."""
     monkeypatch.setattr(documents, "PIECE", 64 << 10)
     monkeypatch.setattr(documents, "LARGEST", 64 << 10)  # of documents that are read whole
-    monkeypatch.setattr(documents, "_PIECE_READ", 64 << 10)
+    monkeypatch.setattr(documents, "_BLOCK", 64 << 10)
     monkeypatch.setattr(transaction, "COMMIT_BYTES", 64 << 10)
     peaks = []
     for count in (10, 11, 110):  # the first also pays for what is imported
