@@ -58,8 +58,11 @@ class Running:
 
     def wait(self, seconds: float | None = None) -> int:
         if self.returncode is None and not select.select([self._reply], [], [], seconds)[0]:
+            assert seconds is not None  # without a limit, select waits for the reply
             raise subprocess.TimeoutExpired(self._command, seconds)
-        return self.poll()
+        code = self.poll()
+        assert code is not None
+        return code
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -245,7 +248,7 @@ def _code_of(program) -> int:
     except BaseException:
         traceback.print_exc()
         code = 1
-    threading._shutdown()
+    threading._shutdown()  # type: ignore[attr-defined]  # private: types do not name it
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()

@@ -76,8 +76,8 @@ class Power(apsw.VFS):
         for path, content in self.deleted.items():
             if content and not Path(path).exists() and self.chance.random() < 0.5:
                 Path(path).write_bytes(content)
-        for path in folder.glob("*-shm"):
-            path.unlink()
+        for shared in folder.glob("*-shm"):
+            shared.unlink()
         self.durable.clear()
         self.pending.clear()
         self.deleted.clear()

@@ -75,18 +75,18 @@ def test_sql_errors_of_one_file_park_that_file(world, good, monkeypatch, error, 
     bad.append(bad.prompt("poison"))
     third = world.transcript("33333333-1111-4111-8111-111111111111")
     third.append(third.prompt("good words too"))
-    original = sums.renew if where == "commit" else Transaction.add_slice
+    add_slice, renew = Transaction.add_slice, sums.renew
 
     def failing_step(self, source, *rest):
         if source.path == str(bad.path):
             raise error
-        original(self, source, *rest)
+        add_slice(self, source, *rest)
 
     def failing_sums(db):
         query = "SELECT 1 FROM event_texts WHERE text = 'poison'"
         if db.execute(query).get:
             raise error
-        original(db)
+        renew(db)
 
     with monkeypatch.context() as patch:
         if where == "commit":

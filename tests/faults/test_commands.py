@@ -11,7 +11,8 @@ import json
 import shutil
 import signal
 import sys
-from contextlib import closing, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 
 import apsw
 import pytest
@@ -51,7 +52,9 @@ def facts(world):
 class Sync:
     """A first load, which makes the index."""
 
-    during = staticmethod(nullcontext)  # what is true while it works
+    during: Callable[..., AbstractContextManager[object]] = staticmethod(
+        nullcontext
+    )  # what is true while it works
 
     def prepare(self, world):
         two_sessions(world)

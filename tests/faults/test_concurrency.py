@@ -49,7 +49,9 @@ def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
     grow(world, 0, 1, 10)
     world.ingest()
     grow(world, 1, 50, 40)
-    stop, states, errors = threading.Event(), set(), []
+    stop = threading.Event()
+    states: set[tuple] = set()
+    errors: list[object] = []
     readers = [
         threading.Thread(target=read, args=(world.state / "index.db", stop, states, errors))
         for _ in range(4)

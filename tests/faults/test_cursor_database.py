@@ -23,6 +23,7 @@ from tests.cursor_databases import (
     put_conversation,
     small_talk,
 )
+from tests.must import must
 from tests.waiting import LIMIT, wait_until
 
 from sess_common.errors import SessError
@@ -96,7 +97,7 @@ def child(program, *arguments):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
-        process.stdout.readline()
+        must(process.stdout).readline()
         yield process
 
 

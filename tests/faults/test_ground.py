@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 
 import apsw
 import pytest
+from tests.must import must
 from tests.waiting import wait_until
 
 from sess_common import lock
@@ -29,7 +30,7 @@ def t(world):
 def writing(world):
     """An ingest that holds the lock."""
     world.state.mkdir(mode=0o700, exist_ok=True)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     index = world.state / "index.db"
     try:
         with closing(open_writer(index)) as db, standing_on(db, index, held):
@@ -82,7 +83,8 @@ def test_a_lock_that_is_removed_while_it_is_taken_is_not_held(world, monkeypatch
     """Opened, removed by others, then locked: nobody else would see this lock."""
     world.state.mkdir(mode=0o700)
     path = world.state / "sessiond.lock"
-    original, tries = lock._try_lock, []
+    original = lock._try_lock
+    tries: list[int] = []
 
     def removed_meanwhile(fd, **options):
         if not tries:
@@ -91,7 +93,7 @@ def test_a_lock_that_is_removed_while_it_is_taken_is_not_held(world, monkeypatch
         return original(fd, **options)
 
     monkeypatch.setattr(lock, "_try_lock", removed_meanwhile)
-    held = lock.acquire(path)
+    held = must(lock.acquire(path))
     assert len(tries) == 2
     assert held.is_at_its_path()
     held.release()

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import apsw
 import pytest
+from tests.must import must
 
 from sess_common.errors import Exit, SessError
 from sess_schema import migrate
@@ -183,7 +184,7 @@ def test_an_older_index_is_not_read_but_upgraded_by_the_writer(world, index):
     with pytest.raises(SessError) as told:
         open_reader(index)
     assert told.value.message == f'index "{index}" has schema 0; this sess needs {latest()}'
-    assert "sessiond sync" in told.value.hint
+    assert "sessiond sync" in must(told.value.hint)
 
 
 def test_a_copy_in_a_read_only_directory_can_be_searched(world, index, plain_user):

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.must import must
 from tests.waiting import LIMIT
 
 from sess_common import lock
@@ -207,7 +208,7 @@ def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(tmp_path)
     )
     asking = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
     try:
-        assert asking.stdout.readline() == b"asking\n"
+        assert must(asking.stdout).readline() == b"asking\n"
         assert {lock.holder(path) is None for _ in range(2000)} == {True}
         for number in range(500):
             held = lock.acquire(path)
@@ -241,7 +242,7 @@ def test_a_held_reader_delays_neither_the_end_nor_new_lines(world, start, until)
         stdout=subprocess.PIPE,
     )
     try:
-        assert reader.stdout.readline() == b"holds\n"
+        assert must(reader.stdout).readline() == b"holds\n"
         process = start()
         t.append(t.prompt("after"))
         until(lambda: world.found("after"))

@@ -20,7 +20,8 @@ def live(world, power):
     """The whole history; after a cut the machine starts again. Returns whether there was one."""
     world.state.mkdir(mode=0o700)
     index = world.state / "index.db"
-    cuts, committed = 0, {}
+    cuts = 0
+    committed: dict[str, int] = {}
     for _ in history(world):
         done = False
         while not done:

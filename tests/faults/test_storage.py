@@ -15,6 +15,7 @@ import pytest
 from tests.at_length import amount, spread
 from tests.faults.disk import READS, WRITES, Trouble
 from tests.faults.history import close, facts, history
+from tests.must import must
 from tests.schema.upgrading import later
 from tests.waiting import LIMIT
 
@@ -146,8 +147,8 @@ class SmallDisk:
              directory],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        if self._keeper.stdout.readline() != b"ready\n":
-            reason = self._keeper.stderr.read().decode().strip()
+        if must(self._keeper.stdout).readline() != b"ready\n":
+            reason = must(self._keeper.stderr).read().decode().strip()
             self.close()
             pytest.skip(f"NOT TESTED: this system does not let us mount a small disk: {reason}")
 
@@ -306,7 +307,7 @@ def test_a_daemon_that_starts_on_a_full_disk_waits_for_space(world, small_disk, 
             text=True,
         )
         try:
-            told = next(line for line in daemon.stderr if " ERROR " in line)
+            told = next(line for line in must(daemon.stderr) if " ERROR " in line)
             assert f'index "{world.state}/index.db": the disk is full; retrying in 2 s' in told
             assert daemon.poll() is None
             if tidy:
@@ -315,7 +316,7 @@ def test_a_daemon_that_starts_on_a_full_disk_waits_for_space(world, small_disk, 
         finally:
             daemon.terminate()
             assert daemon.wait(LIMIT) == 0
-            daemon.stderr.close()
+            must(daemon.stderr).close()
 
 
 def test_a_limit_on_file_size_loses_nothing(world):

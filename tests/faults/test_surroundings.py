@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.rights import obey_permissions
@@ -22,7 +23,7 @@ def start(world):
 
     def run(*before, **options):
         command = [*before, BIN / "sessiond", "start"]
-        nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        nowhere: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         running.append(subprocess.Popen(command, env=world.env, **nowhere, **options))
         return running[-1]
 
