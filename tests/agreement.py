@@ -12,8 +12,8 @@ from datetime import UTC
 from pathlib import Path
 
 import apsw
+from tests.must import must
 
-from sess_cli.commands.export.shared import Matching
 from sess_cli.export import data, markdown
 from sess_cli.export.files import Failures
 from sess_cli.export.film import storyboard
@@ -21,6 +21,7 @@ from sess_cli.export.html import page, pages, timeline
 from sess_cli.export.site import plan
 from sess_cli.export.site.build import Site, Wanted
 from sess_cli.export.story import Story
+from sess_cli.options import Matching
 from sess_cli.render import amounts, transcript
 from sess_cli.render import listing as lists
 from sess_cli.render.stats import dashboard
@@ -84,9 +85,9 @@ def differences(db: apsw.Connection, folder: Path, *, sqlite: bool = False) -> I
             outputs["sqlite"] = copies[row.session, row.source]
         for name, said in outputs.items():
             for what, value in said.items():
-                right = wanted[what]
+                right: object = wanted[what]
                 if isinstance(value, str) and what in TEXT:
-                    right = amounts.duration(right)
+                    right = amounts.duration(wanted[what])
                 if value != right:
                     yield f"{row.session}: {what} in {name} is {value!r}, not {right!r}"
 
@@ -264,7 +265,7 @@ def _site(db: apsw.Connection, folder: Path) -> dict[str, Said]:
     rows = [*Matching().listing(utc=True).rows(db)]
     site = Site(db, str(folder), rows, Wanted(utc=True))
     assert not site.build(None).failed
-    files = {entry.file: key for key, entry in plan.load(str(folder)).sessions.items()}
+    files = {entry.file: key for key, entry in must(plan.load(str(folder))).sessions.items()}
     found = {}
     for html in [folder / "index.html", *folder.glob("projects/*.html")]:
         for file, said in re.findall(
@@ -309,14 +310,14 @@ def _number(text: str) -> int:
 def _counted(text: str, **names: str) -> Said:
     found: Said = {}
     for what, name in names.items():
-        count, plural = re.search(rf"\b(\d[\d,]*) {name}(s?)\b", text).groups()
+        count, plural = must(re.search(rf"\b(\d[\d,]*) {name}(s?)\b", text)).groups()
         found[what] = _number(count)
         assert bool(plural) == (found[what] != 1), text
     return found
 
 
 def _outcomes(text: str) -> Said:
-    found = {}
+    found: Said = {}
     for what in ("failed", "denied"):
         match = re.search(rf"\b(\d[\d,]*) {what}\b", text)
         found[what] = _number(match[1]) if match else 0
@@ -332,4 +333,4 @@ def _spans(when: str) -> Said:
 
 
 def _inside(html: str, name: str, tag: str = "p") -> str:
-    return re.search(rf'<{tag} class="{name}">(.*?)</{tag}>', html, re.DOTALL)[1]
+    return must(re.search(rf'<{tag} class="{name}">(.*?)</{tag}>', html, re.DOTALL))[1]

@@ -43,7 +43,9 @@ class Client:
         outer, inner = pty.openpty()
         environment |= env
         if program == (SESS,) and forked.possible("sess", environment, {}):
-            process = forked.start("sess", arguments, environment, [inner] * 3)
+            process: forked.Running | subprocess.Popen[bytes] = forked.start(
+                "sess", arguments, environment, [inner] * 3
+            )
         else:
             process = subprocess.Popen(
                 [*program, *arguments], stdin=inner, stdout=inner, stderr=inner, env=environment

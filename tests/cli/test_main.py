@@ -13,6 +13,7 @@ import pyte
 import pytest
 from tests.cli.finder.screen import Terminal
 from tests.conftest import opened
+from tests.must import must
 from tests.waiting import LIMIT, computed, wait_until
 
 from sess_cli import fresh, main
@@ -161,7 +162,7 @@ def test_a_living_daemon_is_left_to_its_work(world):
     t.append(t.prompt("first words"))
     world.ingest()
     t.append(t.prompt("second words"))
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     try:
         found = world.run("sess", "search", "words", "--json", check=0)
     finally:
@@ -172,7 +173,7 @@ def test_a_living_daemon_is_left_to_its_work(world):
 def test_a_daemon_that_has_read_nothing_yet_is_named(world):
     """In the first moments of a first load there are transcripts, only no sessions."""
     world.ingest()
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     try:
         done = world.run("sess", "list", check=1)
     finally:
@@ -185,13 +186,13 @@ def test_a_second_first_command_waits_for_the_index(world):
     t = world.transcript()
     t.append(t.prompt("some words"))
     world.state.mkdir(mode=0o700)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="sync", version=__version__)
     with subprocess.Popen(
         [BIN / "sess", "search", "words"], env=world.env, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as second:  # fmt: skip
-        said = second.stderr.readline()
+        said = must(second.stderr).readline()
         world.ingest()
         held.release()
         shown, _ = second.communicate(timeout=LIMIT)
@@ -205,7 +206,7 @@ def test_who_waits_at_a_terminal_sees_one_bar(world):
     t = world.transcript()
     t.append(t.prompt("some words"))
     world.state.mkdir(mode=0o700)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="sync", version=__version__)
     heart = notify.Heart(world.state / "status.json")
     screen = pyte.Screen(80, 24)
@@ -234,14 +235,14 @@ def test_a_daemon_that_makes_the_first_index_is_waited_for(world):
     t = world.transcript()
     t.append(t.prompt("some words"))
     world.state.mkdir(mode=0o700)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="daemon", version=__version__)
     opened(world.state / "index.db").close()
     with subprocess.Popen(
         [BIN / "sess", "search", "words"], env=world.env, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as second:  # fmt: skip
-        said = second.stderr.readline()
+        said = must(second.stderr).readline()
         world.ingest()
         shown, _ = second.communicate(timeout=LIMIT)
     held.release()
@@ -258,13 +259,13 @@ def test_a_first_index_is_taken_over_from_a_command_that_died(world):
         if number == 1:
             world.state.mkdir(mode=0o700)
             world.run("sessiond", "sync", t.path, check=0)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="sync", version=__version__)
     with subprocess.Popen(
         [BIN / "sess", "search", "words", "--json"], env=world.env, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as second:  # fmt: skip
-        second.stderr.readline()
+        must(second.stderr).readline()
         held.release()
         shown, _ = second.communicate(timeout=LIMIT)
     assert (second.returncode, len(shown.splitlines())) == (0, 2)
@@ -276,7 +277,7 @@ def test_a_first_index_that_cannot_go_on_is_not_waited_for(world):
     t.append(t.prompt("some words"))
     world.state.mkdir(mode=0o700)
     world.run("sessiond", "sync", t.path, check=0)
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="daemon", version=__version__)
     heart = notify.Heart(world.state / "status.json")
     heart.beat(error="the disk is full")

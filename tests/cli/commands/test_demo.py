@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from tests.must import must
 
 from sess_cli.commands import demo
 from sess_cli.commands.demo import install_sample
@@ -66,7 +67,7 @@ def teapot(world, sess):
     for parts, text in texts:
         path = world.projects.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
-        moved = demo._TIMESTAMP.sub(lambda m: times.iso(times.since(m[0]) + shift), text)
+        moved = demo._TIMESTAMP.sub(lambda m: must(times.iso(times.since(m[0]) + shift)), text)
         path.write_text(moved, "utf-8")
     world.ingest()
     return sess

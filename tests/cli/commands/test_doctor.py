@@ -9,6 +9,7 @@ from contextlib import closing
 
 import apsw
 import pytest
+from tests.must import must
 
 from sess_common import lock
 from sess_schema import soundness
@@ -134,7 +135,7 @@ def test_a_new_home_is_a_warning(world):
 def test_whoever_writes_the_index_is_named(world, mode, what):
     """A sync that somebody started is not the daemon."""
     world.ingest()
-    held = lock.acquire(world.state / "sessiond.lock")
+    held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode=mode, pid=1234)
     done = world.run("sess", "doctor", "--json")
     held.release()

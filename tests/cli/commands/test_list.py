@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from tests.must import must
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -149,7 +150,7 @@ def test_a_long_id_takes_room_from_its_own_title(world, sess):
     other.append(other.prompt("please look after the kettle for a while"))
     world.ingest()
     text, _ = sess.on_terminal("list", "--no-sync", width=100)
-    titles = [re.search("plea.*?(…|while)", line)[0] for line in text.splitlines()[1:]]
+    titles = [must(re.search("plea.*?(…|while)", line))[0] for line in text.splitlines()[1:]]
     assert sorted(titles) == [
         "please look after the kettle for a while",
         *["please look after the k…"] * 2,

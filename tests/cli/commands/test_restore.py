@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.forked import BIN
+from tests.must import must
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -42,8 +44,9 @@ def test_a_deleted_transcript_comes_back_byte_for_byte(world, sess, odd, tmp_pat
 def test_a_pipe_gets_the_bytes(world, odd):
     """Without a file they go to stdout, unchanged."""
     program = Path(sys.executable).parent / "sess"
-    for extra in ([], ["-o", "-"]):
-        command = [program, "restore", "--no-sync", "1111", *extra]
+    ways: tuple[list[str], ...] = ([], ["-o", "-"])
+    for extra in ways:
+        command: list[str | Path] = [program, "restore", "--no-sync", "1111", *extra]
         assert subprocess.run(command, env=world.env, capture_output=True, check=True).stdout == odd
 
 
@@ -196,6 +199,7 @@ def test_a_reader_that_has_enough_hears_of_no_loss(world):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as running:
+        assert isinstance(running.stdout, io.BufferedReader)
         assert running.stdout.read1(10)
         running.stdout.close()
-        assert (running.stderr.read(), running.wait()) == (b"", 0)
+        assert (must(running.stderr).read(), running.wait()) == (b"", 0)

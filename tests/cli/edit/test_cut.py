@@ -18,6 +18,7 @@ from sess_cli.edit import cutting, undoing
 from sess_cli.edit.plan import closure, parse_range, plan
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
+from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import transcripts
 from sess_schema.queries.transcripts import Call, Edge, Record, Transcript
 
@@ -304,10 +305,11 @@ def test_any_cut_of_any_transcript(tmp_path_factory, monkeypatch, script, picks)
 
 def _transcript(edges, count):
     transcript = [
-        Record(n, n, 1, f"id{n}", None, "x", "user", None, 0, 0, n, 0) for n in range(1, count + 1)
+        Record(n, n, SessionId(1), f"id{n}", None, "x", "user", None, 0, 0, n, 0)
+        for n in range(1, count + 1)
     ]
     return Transcript(
-        transcript, [Edge(a, b, Call(f"c{i}", None, i)) for i, (a, b) in enumerate(edges)]
+        transcript, [Edge(a, b, Call(f"c{i}", None, EventId(i))) for i, (a, b) in enumerate(edges)]
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.cli.edit.conftest import rest
 from tests.golden_home import clean
+from tests.must import must
 
 from sess_cli.edit import cutting, log, splices, undoing
 from sess_common.errors import SessError
@@ -182,7 +183,7 @@ def test_elements_of_any_document(records, gone, indent, ascii_only, depth):
     text = json.dumps(document(records), indent=indent, ensure_ascii=ascii_only)
     raw = text.encode("utf-8", "surrogatepass")
     assume(raw.decode("utf-8", "replace") == text)
-    swaps = splices.without_elements(text, records, gone)
+    swaps = must(splices.without_elements(text, records, gone))
     kept = [record for place, record in enumerate(records) if place not in gone]
     out = b"".join(
         piece if isinstance(piece, bytes) else raw[slice(*piece)]

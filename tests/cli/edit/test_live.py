@@ -25,6 +25,7 @@ from tests.cli.edit.conftest import (
     rest,
     states,
 )
+from tests.must import must
 from tests.rights import obey_permissions
 
 from sess_cli.edit import live, log, undoing, writers
@@ -217,13 +218,14 @@ def test_a_file_that_somebody_has_open_for_writing_is_refused(file):
     with subprocess.Popen(
         [sys.executable, "-c", program, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
-        other.stdout.readline()
+        must(other.stdout).readline()
         with pytest.raises(
             SessError, match=rf"is open for writing in python.* \(pid {other.pid}\)"
         ):
             cut(file, force=True)
-        other.stdin.write(b"\n")
-        other.stdin.flush()
+        stdin = must(other.stdin)
+        stdin.write(b"\n")
+        stdin.flush()
     cut(file, force=True)
 
 
@@ -239,7 +241,7 @@ def test_a_full_disk_changes_nothing(file, monkeypatch):
     """Wherever it is noticed before the rename."""
     real = os.fsync
     for failing in (1, 2, 4):  # 3 only makes the name of the entry durable
-        calls = []
+        calls: list[int] = []
 
         def fsync(fd, failing=failing, calls=calls):
             calls.append(fd)
@@ -338,7 +340,7 @@ def test_snapshots_expire(file, home):
     (home / "state" / "config.toml").write_text("[edit]\nkeep_days = 2\n")
     os.utime(log.folder() / f"{edit.id}.zst", (time.time() - 3 * 86_400,) * 2)
     cut(file, [(0, len(AFTER))])
-    found = log.by_id(edit.id)
+    found = must(log.by_id(edit.id))
     assert found.expired
     with pytest.raises(SessError, match="was removed after 2 days"):
         undoing.undo(found)
@@ -350,8 +352,8 @@ def test_an_edit_is_named_by_a_beginning_that_no_other_has(file, monkeypatch):
     monkeypatch.setattr(log, "new_id", lambda: next(ids))
     for keep in (KEEP, [(0, len(AFTER))], [(0, len(LINES[0]))]):
         cut(file, keep)
-    assert log.by_id("beef0002").id == "beef0002"
-    assert log.by_id("beef0001").id == "beef0001"
+    assert must(log.by_id("beef0002")).id == "beef0002"
+    assert must(log.by_id("beef0001")).id == "beef0001"
     with pytest.raises(SessError, match=r'^"beef0" matches 3 edits: '):
         log.by_id("beef0")
     assert log.by_id("beef1") is None
