@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FILES = ":files"
 _MOST = 200
 _LONGEST_TEXT = 70
-_OF_FILES = ("FILE", "DIR", "PATH", "GLOB")
+_OF_FILES = ("FILE", "DIR", "PATH", "PATHS", "GLOB")
 _BREAKS = re.compile(r"[=:]+")  # where bash ends a word
 _UNQUOTED = re.compile(r"([^\w@%+=:,./~-])")
 
@@ -46,15 +46,15 @@ def variable(name: str) -> str:
     return f"_{name.upper()}_COMPLETE"
 
 
-def answer(app: typer.Typer, name: str, given: list[str], values: Values) -> None:
+def answer(app: typer.Typer, name: str, arguments: list[str], values: Values) -> None:
     """Print the candidates for the last of the words."""
     from typer.main import get_command  # the caller has paid for it
 
     shell = os.environ.pop(variable(name))
-    words = _glued(given) if shell == "bash" else given
+    words = _glued(arguments) if shell == "bash" else arguments
     *before, typed = words or [""]
-    found = _Completer(get_command(app), before, values).candidates(typed)
-    lines = [FILES] if found is None else _lines(found, typed, shell)
+    candidates = _Completer(get_command(app), before, values).candidates(typed)
+    lines = [FILES] if candidates is None else _lines(candidates, typed, shell)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
@@ -74,10 +74,10 @@ class _Completer:
             at += 1
         self._command = command
         self._options = {
-            name: one
-            for one in command.params
-            if one.param_type_name == "option" and not one.hidden
-            for name in (*one.opts, *one.secondary_opts)
+            name: option
+            for option in command.params
+            if option.param_type_name == "option" and not option.hidden
+            for name in (*option.opts, *option.secondary_opts)
         }
         self._awaited: Any = None  # the option whose value comes next
         self._given = 0  # arguments
@@ -91,8 +91,8 @@ class _Completer:
         elif word == "--" and not self._only_words:
             self._only_words = True
         elif word.startswith("-") and not self._only_words:
-            one = self._options.get(word)
-            self._awaited = one if one is not None and not one.is_flag else None
+            option = self._options.get(word)
+            self._awaited = option if option is not None and not option.is_flag else None
         else:
             self._given += 1
 
@@ -102,8 +102,8 @@ class _Completer:
             return self._of(self._awaited, typed)
         name, equals, value = typed.partition("=")
         if equals and name in self._options and not self._only_words:
-            found = self._of(self._options[name], value)
-            return found and [one._replace(value=f"{name}={one.value}") for one in found]
+            candidates = self._of(self._options[name], value)
+            return candidates and [one._replace(value=f"{name}={one.value}") for one in candidates]
         if typed.startswith("-") and not self._only_words:
             return [
                 Candidate(name, (one.help or "").partition(".")[0])
@@ -124,31 +124,30 @@ class _Completer:
             self._given -= one.nargs
         return []
 
-    def _of(self, one: Any, typed: str) -> list[Candidate] | None:
-        if choices := getattr(one.type, "choices", None):
-            return _starting([Candidate(str(choice)) for choice in choices], typed)
-        names = [*one.opts] if one.param_type_name == "option" else [one.metavar or ""]
-        for name in names:
+    def _of(self, parameter: Any, typed: str) -> list[Candidate] | None:
+        if choices := getattr(parameter.type, "choices", None):
+            return _starting(map(str, choices), typed)
+        is_option = parameter.param_type_name == "option"
+        for name in parameter.opts if is_option else [parameter.metavar or ""]:
             for key in (" ".join([*self._path, name]), name):
-                found = self._values(key, typed)
-                if found is not None:
-                    return _starting(
-                        [Candidate(one) if isinstance(one, str) else one for one in found], typed
-                    )
-        metavar = re.findall("[A-Z]+", (one.metavar or one.name or "").upper())
-        return None if any(word in _OF_FILES or word == "PATHS" for word in metavar) else []
+                candidates = self._values(key, typed)
+                if candidates is not None:
+                    return _starting(candidates, typed)
+        metavar = re.findall("[A-Z]+", (parameter.metavar or parameter.name or "").upper())
+        return None if any(word in _OF_FILES for word in metavar) else []
 
 
-def _starting(found: list[Candidate], typed: str) -> list[Candidate]:
+def _starting(candidates: Iterable[Candidate | str], typed: str) -> list[Candidate]:
     """Those that begin with what was typed, whatever its case."""
-    return [one for one in found if one.value.lower().startswith(typed.lower())]
+    whole = (Candidate(one) if isinstance(one, str) else one for one in candidates)
+    return [one for one in whole if one.value.lower().startswith(typed.lower())]
 
 
-def _lines(found: list[Candidate], typed: str, shell: str) -> Iterable[str]:
+def _lines(candidates: list[Candidate], typed: str, shell: str) -> Iterable[str]:
     cut = 0
     if shell == "bash":  # it replaces only what is after the last break
         cut = max((end.end() for end in _BREAKS.finditer(typed)), default=0)
-    for value, text in found[:_MOST]:
+    for value, text in candidates[:_MOST]:
         if not value.isprintable():
             continue
         if shell == "bash":
@@ -232,16 +231,16 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 OPTIONS = ("--show-completion", "--install-completion")
 
 
-def show_or_install(name: str, given: list[str]) -> bool:
+def show_or_install(name: str, arguments: list[str]) -> bool:
     """Show or install the script if that is asked for."""
-    if not given or given[0] not in OPTIONS:
+    if not arguments or arguments[0] not in OPTIONS:
         return False
-    if len(given) > 2:
-        raise SessError(f"{given[0]} takes one shell", hint=f"one of {', '.join(SCRIPTS)}")
-    shell = given[1] if len(given) == 2 else _shell()
+    if len(arguments) > 2:
+        raise SessError(f"{arguments[0]} takes one shell", hint=f"one of {', '.join(SCRIPTS)}")
+    shell = arguments[1] if len(arguments) == 2 else _shell()
     if shell not in SCRIPTS:
         raise SessError(f'no completion for "{shell}"', hint=f"one of {', '.join(SCRIPTS)}")
-    if given[0] == OPTIONS[0]:
+    if arguments[0] == OPTIONS[0]:
         print(script_for(name, shell), end="")
     else:
         for path in install(name, shell):
@@ -292,11 +291,11 @@ def _add_line(rc: Path, line: str) -> list[Path]:
 def _shell() -> str:
     """The shell that started us, else the login shell."""
     try:
-        found = Path(f"/proc/{os.getppid()}/comm").read_text("utf-8").strip()
+        parent = Path(f"/proc/{os.getppid()}/comm").read_text("utf-8").strip()
     except OSError:
-        found = ""
-    if found in SCRIPTS:
-        return found
+        parent = ""
+    if parent in SCRIPTS:
+        return parent
     login = Path(os.environ.get("SHELL", "")).name
     if login in SCRIPTS:
         return login

@@ -346,36 +346,36 @@ def common_pairs(a: Sequence[str], b: Sequence[str]) -> Pairs:
     The texts are first split at lines that occur once on each side: this is fast, and reads better
     than the longest common subsequence, which tends to match blank lines and brackets.
     """
-    found, undivided = _divided(a, b)
+    pairs, undivided = _divided(a, b)
     for a_from, a_to, b_from, b_to in undivided:
-        found += [
+        pairs += [
             (a_from + i, b_from + j) for i, j in longest_common(a[a_from:a_to], b[b_from:b_to])
         ]
-    return sorted(found)
+    return sorted(pairs)
 
 
 def count_common(a: Sequence[str], b: Sequence[str]) -> int:
     """How many pairs `common` finds, at lower cost."""
-    found, undivided = _divided(a, b)
-    return len(found) + sum(
+    pairs, undivided = _divided(a, b)
+    return len(pairs) + sum(
         _longest_length(a[a_from:a_to], b[b_from:b_to]) for a_from, a_to, b_from, b_to in undivided
     )
 
 
 def _divided(a: Sequence[str], b: Sequence[str]) -> tuple[Pairs, list[tuple[int, int, int, int]]]:
     """Pairs of lines that split both texts, and the ranges between that still share lines."""
-    found: Pairs = []
+    pairs: Pairs = []
     undivided: list[tuple[int, int, int, int]] = []
     waiting = [(0, len(a), 0, len(b))]
     looked = 0
     while waiting:
         a_from, a_to, b_from, b_to = waiting.pop()
         while a_from < a_to and b_from < b_to and a[a_from] == b[b_from]:
-            found.append((a_from, b_from))
+            pairs.append((a_from, b_from))
             a_from, b_from = a_from + 1, b_from + 1
         while a_from < a_to and b_from < b_to and a[a_to - 1] == b[b_to - 1]:
             a_to, b_to = a_to - 1, b_to - 1
-            found.append((a_to, b_to))
+            pairs.append((a_to, b_to))
         if a_from == a_to or b_from == b_to or a_to - a_from + b_to - b_from > _MOST_LINES:
             continue
         some_a, some_b = a[a_from:a_to], b[b_from:b_to]
@@ -388,14 +388,14 @@ def _divided(a: Sequence[str], b: Sequence[str]) -> tuple[Pairs, list[tuple[int,
             else []
         )
         if anchors:
-            found += anchors
+            pairs += anchors
             for i, j in [*anchors, (a_to, b_to)]:
                 if a_from < i and b_from < j:
                     waiting.append((a_from, i, b_from, j))
                 a_from, b_from = i + 1, j + 1
         elif len(some_a) * len(some_b) <= _LARGEST_TABLE:
             undivided.append((a_from, a_to, b_from, b_to))
-    return found, undivided
+    return pairs, undivided
 
 
 def _unique(a: Sequence[str], b: Sequence[str]) -> Pairs:
@@ -422,7 +422,7 @@ def _unique(a: Sequence[str], b: Sequence[str]) -> Pairs:
 def longest_common(a: Sequence[str], b: Sequence[str]) -> Pairs:
     """A longest common subsequence; each row of the table is one integer, a bit per cell."""
     rows = _table(a, b)
-    found: Pairs = []
+    pairs: Pairs = []
     i, j = len(a), len(b)
     while i and j:
         if rows[i - 1] >> j - 1 & 1:
@@ -431,8 +431,8 @@ def longest_common(a: Sequence[str], b: Sequence[str]) -> Pairs:
         i -= 1
         if not i or rows[i - 1] >> j - 1 & 1:
             j -= 1
-            found.append((i, j))
-    return found[::-1]
+            pairs.append((i, j))
+    return pairs[::-1]
 
 
 def _longest_length(a: Sequence[str], b: Sequence[str]) -> int:

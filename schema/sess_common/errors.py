@@ -90,8 +90,8 @@ def _is_full(error: Exception, path: str) -> bool:
     # Without space for its shared-memory file, SQLite reports an I/O error.
     if isinstance(error, apsw.IOError) and hasattr(os, "statvfs"):
         try:
-            found = os.statvfs(os.path.dirname(path))
+            disk = os.statvfs(os.path.dirname(path))
         except OSError:
             return False
-        return found.f_bavail * found.f_frsize < 1 << 16
+        return disk.f_bavail * disk.f_frsize < 1 << 16
     return False

@@ -119,20 +119,20 @@ def make_private(directory: Path) -> None:
     """Create a directory that only its owner can enter; refuse one that is not ours."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = os.stat(directory)
+        status = os.stat(directory)
     except OSError as error:
         raise SessError(
             f'cannot create directory "{directory}": {error.strerror}',
             hint="set SESSIOND_HOME to a writable directory",
             code=Exit.INDEX_UNUSABLE,
         ) from error
-    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+    if hasattr(os, "getuid") and status.st_uid != os.getuid():
         raise SessError(
             f'directory "{directory}" belongs to another user',
             hint="set SESSIOND_HOME to another directory",
             code=Exit.INDEX_UNUSABLE,
         )
-    mode = stat.S_IMODE(found.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
     if mode & 0o002 or (mode & 0o020 and os.listdir(directory)):
         # What others may have put there is not trusted, and a shared directory is left shared.
         raise SessError(

@@ -44,7 +44,7 @@ class Ended(Exception):
         self.code = code
 
 
-def follow(app: typer.Typer, name: str, given: list[str]) -> None:
+def follow(app: typer.Typer, name: str, arguments: list[str]) -> None:
     """Run a command line."""
     from typer import Abort, Exit  # the caller has paid for it
     from typer.main import get_command
@@ -53,7 +53,7 @@ def follow(app: typer.Typer, name: str, given: list[str]) -> None:
     try:
         # Not app(): it turns a broken pipe into exit code 1 before we see it.
         command = get_command(app)
-        with command.make_context(name, given) as context:
+        with command.make_context(name, arguments) as context:
             command.invoke(context)
     except Exit as done:
         raise Ended(done.exit_code) from None

@@ -30,13 +30,13 @@ _UNSET = "-"
 SELF, TARGET, SELF_IDENTITY, TARGET_IDENTITY = "l", "s", "i", "j"
 
 
-def mark(found: os.stat_result) -> str:
+def mark(stat: os.stat_result) -> str:
     """What differs if a file, or the list of a directory's entries, does."""
-    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_dev}"
+    return f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_dev}"
 
 
-def identity(found: os.stat_result) -> str:
-    return f"{found.st_ino} {found.st_mode} {found.st_dev}"
+def identity(stat: os.stat_result) -> str:
+    return f"{stat.st_ino} {stat.st_mode} {stat.st_dev}"
 
 
 def missing(error: OSError) -> str:
@@ -122,11 +122,11 @@ def number_if_unchanged(home: Home) -> str | None:
     for where, before in zip(parts[:middle], parts[middle:], strict=True):
         how = where[:1]
         try:
-            found = os.lstat(where[1:]) if how in _SELVES else os.stat(where[1:])
+            stat = os.lstat(where[1:]) if how in _SELVES else os.stat(where[1:])
         except OSError as error:
             now = missing(error)
         else:
-            now = mark(found) if how in _WHOLE else identity(found)
+            now = mark(stat) if how in _WHOLE else identity(stat)
         if now != before:
             return None
     return number

@@ -87,9 +87,9 @@ class Citations:
         """The full key; without `session`, in the session that wrote the event."""
         if session is None:
             session = SessionId(self._db.execute(_OWNER, (event,)).get)
-        found = self._db.execute(_RECORD, (session, event)).fetchone()
-        found = found or self._db.execute(_COPIED_RECORD, (session, event)).fetchone()
-        native_id, native_key, offset = found or (None, None, None)
+        record = self._db.execute(_RECORD, (session, event)).fetchone()
+        record = record or self._db.execute(_COPIED_RECORD, (session, event)).fetchone()
+        native_id, native_key, offset = record or (None, None, None)
         if native_id is None:
             rows = self._db.execute(_OF_PLACE, (session, offset))
         else:
@@ -133,18 +133,18 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[EventId, str], set[EventId]]:
 
 
 def resolve(
-    db: apsw.Connection, session: SessionId, given: str, *, superseded: bool = False
+    db: apsw.Connection, session: SessionId, typed: str, *, superseded: bool = False
 ) -> EventId | None:
     """The event of a session whose key begins like this; None if there is none."""
-    if len(given) < _SHORTEST_TYPED:
+    if len(typed) < _SHORTEST_TYPED:
         raise SessError(
-            f"event key too short: #{given}", hint=f"give at least {_SHORTEST_TYPED} digits"
+            f"event key too short: #{typed}", hint=f"give at least {_SHORTEST_TYPED} digits"
         )
     keys = of_session(db, session)
     events = keys.of if superseded else keys.live
-    matching = sorted(event for event in events if keys.of[event].startswith(given.lower()))
+    matching = sorted(event for event in events if keys.of[event].startswith(typed.lower()))
     if len(matching) > 1:
-        raise SessError(f"#{given} matches {len(matching)} events: {_listed(keys, matching)}")
+        raise SessError(f"#{typed} matches {len(matching)} events: {_listed(keys, matching)}")
     return matching[0] if matching else None
 
 

@@ -112,8 +112,8 @@ def unpack(path: str, data: bytes) -> Edit:
 
 def of_event(db: apsw.Connection, event: EventId) -> list[Edit]:
     rows = db.execute("SELECT path, data FROM edits WHERE event_id = ? ORDER BY number", (event,))
-    found = []
+    edits = []
     for path, data in rows:
         with contextlib.suppress(archive.Damaged):  # the call is shown without its diff
-            found.append(unpack(path, data))
-    return found
+            edits.append(unpack(path, data))
+    return edits

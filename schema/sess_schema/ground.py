@@ -106,7 +106,7 @@ def _lost(message: str) -> GroundLost:
 
 def _identity(path: Path) -> Identity:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -18,7 +18,6 @@ from sess_common.classes import dataclass, replace
 from sess_schema import shown, sums
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import quarters, sessions, stats
-from sess_schema.queries.quarters import Reader
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Worktime
 from sess_schema.queries.tally import USAGE, Tally
@@ -66,7 +65,9 @@ def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numb
     return _made(asked.total(db), events, duration, (spent.active, spent.user))
 
 
-def worktime_of(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Worktime:
+def worktime_of(
+    db: apsw.Connection, asked: Stats, reader: quarters.Reader | None = None
+) -> Worktime:
     """The time that everything selected took; for one session, its own."""
     spent = stats.read_worktime(db, asked, reader)
     if asked.session is None:
@@ -88,7 +89,7 @@ def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[SessionId, 
     totals = _totals(db, members)
     copied = _copied(db, members)
     times = _times(db, [row.key for row in rows])
-    found = {}
+    numbers = {}
     for row in rows:
         total, family = Tally(), families[row.key]
         shared: dict[EventId, tuple[SessionId, Tally]] = {}
@@ -98,28 +99,28 @@ def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[SessionId, 
         for owner, one in shared.values():
             if owner not in family:
                 total.add(one)
-        found[row.key] = _made(total, row.events, row.duration_ms, times.get(row.key, (0, 0)))
-    return found
+        numbers[row.key] = _made(total, row.events, row.duration_ms, times.get(row.key, (0, 0)))
+    return numbers
 
 
 def _totals(db: apsw.Connection, members: str) -> dict[SessionId, Tally]:
     """By session: what it had first, and its usage."""
     inside = "WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id"
-    found: dict[SessionId, Tally] = defaultdict(Tally)
+    totals: dict[SessionId, Tally] = defaultdict(Tally)
     for key, prompts, calls, failed, denied in db.execute(
         "SELECT session_id, sum(prompts), sum(calls), sum(errors), sum(denied) FROM event_sums"
         f" {inside}",
         (members,),
     ):
-        found[key].add(
+        totals[key].add(
             Tally(prompts=prompts, tool_calls=calls, tool_errors=failed, tool_denied=denied)
         )
     spent = ", ".join(f"sum({name})" for name in USAGE)
     for key, *sums_ in db.execute(
         f"SELECT session_id, {spent} FROM usage_sums {inside}", (members,)
     ):
-        found[key].add(Tally(*sums_))
-    return found
+        totals[key].add(Tally(*sums_))
+    return totals
 
 
 def _inside(db: apsw.Connection, row: SessionRow, asked: Stats) -> tuple[int, int]:
@@ -138,22 +139,22 @@ def _inside(db: apsw.Connection, row: SessionRow, asked: Stats) -> tuple[int, in
 
 def _families(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, set[SessionId]]:
     """Each session with its subagents and theirs."""
-    found: dict[SessionId, set[SessionId]] = defaultdict(set)
+    families: dict[SessionId, set[SessionId]] = defaultdict(set)
     for root, key in db.execute(
         "WITH RECURSIVE family (root, id) AS (SELECT value, value FROM json_each(?) UNION"
         " SELECT f.root, s.id FROM sessions s JOIN family f ON s.parent_id = f.id)"
         " SELECT root, id FROM family",
         (json.dumps(keys),),
     ):
-        found[root].add(key)
-    return found
+        families[root].add(key)
+    return families
 
 
 def _copied(
     db: apsw.Connection, members: str
 ) -> dict[SessionId, dict[EventId, tuple[SessionId, Tally]]]:
     """By session and event, the prompts and calls another session had first, and that session."""
-    found: dict[SessionId, dict[EventId, tuple[SessionId, Tally]]] = defaultdict(dict)
+    copied: dict[SessionId, dict[EventId, tuple[SessionId, Tally]]] = defaultdict(dict)
     for session, event, owner, prompt, call, failed, denied in db.execute(
         f"SELECT t.session_id, e.id, e.session_id, {sums.PROMPT}, e.type = 'tool_use',"
         " e.status IS 'error', e.status IS 'denied' FROM records t JOIN events e"
@@ -162,9 +163,9 @@ def _copied(
         " AND t.session_id IN (SELECT value FROM json_each(?)) AND e.session_id <> t.session_id",
         (members,),
     ):
-        one = Tally(prompts=prompt, tool_calls=call, tool_errors=failed, tool_denied=denied)
-        found[session][event] = (owner, one)
-    return found
+        tally = Tally(prompts=prompt, tool_calls=call, tool_errors=failed, tool_denied=denied)
+        copied[session][event] = (owner, tally)
+    return copied
 
 
 def _times(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, tuple[int, int]]:
@@ -181,9 +182,9 @@ def _times(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, tuple[
     return _added(sums.joined_spans(rows))
 
 
-def _added(all_: Iterable[sums.Span]) -> dict[SessionId, tuple[int, int]]:
-    found: dict[SessionId, tuple[int, int]] = {}
-    for span in all_:
-        active, user = found.get(span.session, (0, 0))
-        found[span.session] = (active + span.active, user + span.user)
-    return found
+def _added(spans: Iterable[sums.Span]) -> dict[SessionId, tuple[int, int]]:
+    times: dict[SessionId, tuple[int, int]] = {}
+    for span in spans:
+        active, user = times.get(span.session, (0, 0))
+        times[span.session] = (active + span.active, user + span.user)
+    return times

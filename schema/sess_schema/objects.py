@@ -145,29 +145,29 @@ def sums(tally: Tally) -> dict[str, Any]:
     }
 
 
-def hit(found: Hit, key: str, path: str | None, line: int | None) -> dict[str, Any]:
+def hit(match: Hit, key: str, path: str | None, line: int | None) -> dict[str, Any]:
     """One search hit: the event, and where its best match is."""
     return {
-        "session": found.session,
-        "agent": found.agent,
-        "project": found.project,
-        "title": found.title,
-        "parent": found.parent,
+        "session": match.session,
+        "agent": match.agent,
+        "project": match.project,
+        "title": match.title,
+        "parent": match.parent,
         "event": key,
-        "ts": times.iso(found.ts),
-        "ts_from": found.ts_from,
-        "type": found.type,
-        "label": found.label,
-        "tool": found.tool,
-        "status": found.status,
-        "snippet": found.snippet.text,
-        "matches": [list(span) for span in found.snippet.spans],
-        "field": found.field,
-        "offsets": [list(span) for span in found.snippet.offsets],
+        "ts": times.iso(match.ts),
+        "ts_from": match.ts_from,
+        "type": match.type,
+        "label": match.label,
+        "tool": match.tool,
+        "status": match.status,
+        "snippet": match.snippet.text,
+        "matches": [list(span) for span in match.snippet.spans],
+        "field": match.field,
+        "offsets": [list(span) for span in match.snippet.offsets],
         "path": path,
         "line": line,
-        "score": float(f"{found.score:.10g}"),
-        "superseded": bool(found.retired),
+        "score": float(f"{match.score:.10g}"),
+        "superseded": bool(match.retired),
     }
 
 

@@ -18,16 +18,6 @@ from sess_schema import shown, sums
 from sess_schema.ids import NO_SESSION, SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.tally import EVENTS, USAGE
-from sess_schema.sums import (
-    NEAR,
-    QUARTER,
-    Moment,
-    Span,
-    Summed,
-    joined_spans,
-    moments_of,
-    summed_moments,
-)
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -150,8 +140,8 @@ class Reader:
     def _whole(self) -> tuple[int | None, int | None]:
         """The whole quarters of the window: the first one, and the one after the last."""
         since, until = self._asked.since, self._asked.until
-        first = None if since is None else max(0, -(-since // QUARTER))
-        last = None if until is None else until // QUARTER
+        first = None if since is None else max(0, -(-since // sums.QUARTER))
+        last = None if until is None else until // sums.QUARTER
         return first, last
 
     def _ends(self) -> Iterator[tuple[int, int]]:
@@ -162,10 +152,10 @@ class Reader:
             if since is not None and until is not None and since < until:
                 yield since, until
             return
-        if since is not None and first is not None and since < first * QUARTER:
-            yield since, first * QUARTER
-        if until is not None and last is not None and last * QUARTER < until:
-            yield last * QUARTER, until
+        if since is not None and first is not None and since < first * sums.QUARTER:
+            yield since, first * sums.QUARTER
+        if until is not None and last is not None and last * sums.QUARTER < until:
+            yield last * sums.QUARTER, until
 
     def _summed(self, columns: str, table: str, where: str = "") -> Iterator[tuple[Any, ...]]:
         """From the sums the writer keeps."""
@@ -211,9 +201,9 @@ class Reader:
             "usage u",
             f"u.counted {_BY_KEY}",
         )
-        found = sorted(chain(kept, counted)) if self._by_model else chain(kept, counted)
+        responses = sorted(chain(kept, counted)) if self._by_model else chain(kept, counted)
         unknown, roots = not self._models, self.sessions
-        for at, session, name, *counts in found:
+        for at, session, name, *counts in responses:
             if self._by_model and unknown:
                 times, models = self._models.setdefault(session, ([], []))
                 times.append(at)
@@ -232,10 +222,10 @@ class Reader:
                 f" WHERE {where} AND {sums.COUNTED_EVENTS} {_BY_KEY}",
                 values,
             )
-            found = chain(counted, self._copied(live, path))
+            events = chain(counted, self._copied(live, path))
         else:
             tool = "k.tool" if "tool" in self._by else "''"
-            found = chain(
+            events = chain(
                 self._summed(
                     f"{quarter}, k.session_id, {tool}, sum(k.prompts), sum(k.calls),"
                     " sum(k.errors), sum(k.denied)",
@@ -249,7 +239,7 @@ class Reader:
                 ),
                 self._copied(live, sums.TOOL if "tool" in self._by else "''"),
             )
-        for at, session, what, prompts, calls, errors, denied in found:
+        for at, session, what, prompts, calls, errors, denied in events:
             root = self.sessions[session].root if prompts else None
             model = self._model_at(session, at)
             yield Row(at, session, model, what, (*_NO_USAGE, prompts, calls, errors, denied), root)
@@ -272,11 +262,11 @@ class Reader:
             values,
         )
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[sums.Span]:
         """When each session was active, in order; for a single session, without its subagents."""
         session = self._asked.session
         if session is not None and forks(self._db, [session]):
-            rows = [*summed_moments(session, self._inside(moments_shown(self._db, session)))]
+            rows = [*sums.summed_moments(session, self._inside(moments_shown(self._db, session)))]
         else:
             columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
             own = "" if session is None else f" AND s.id = {session}"
@@ -284,16 +274,16 @@ class Reader:
             rows = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
         return [
             span
-            for span in joined_spans(rows)
-            if self.is_asked(span.session, span.first // QUARTER)
+            for span in sums.joined_spans(rows)
+            if self.is_asked(span.session, span.first // sums.QUARTER)
         ]
 
-    def _cut_spans(self, own: str) -> Iterator[Summed]:
+    def _cut_spans(self, own: str) -> Iterator[sums.Summed]:
         """Summed as the writer does, for the quarters that the window cuts through."""
         for since, until in self._ends():
             chosen, values = self._chosen()
             # Inside the window, a prompt just after this end claims the last notices before it.
-            later = until if until == self._asked.until else until + NEAR
+            later = until if until == self._asked.until else until + sums.NEAR
             rows = self._db.execute(
                 f"SELECT e.session_id, e.ts, {sums.SAID}, {sums.WAITED_FOR}, e.answered"
                 " FROM events e JOIN sessions s ON s.id = e.session_id"
@@ -303,11 +293,11 @@ class Reader:
                 (*values, since, later, since, later),
             )
             for session, group in groupby(rows, key=itemgetter(0)):
-                dated = moments_of(row[1:] for row in group)
+                dated = sums.moments_of(row[1:] for row in group)
                 inside = (one for one in dated if since <= one.ts < later)
-                yield from (one for one in summed_moments(session, inside) if one[1] < until)
+                yield from (one for one in sums.summed_moments(session, inside) if one[1] < until)
 
-    def _inside(self, shown: Iterable[Moment]) -> Iterator[Moment]:
+    def _inside(self, shown: Iterable[sums.Moment]) -> Iterator[sums.Moment]:
         since, until = self._asked.since, self._asked.until
         for moment in shown:
             if (since is None or moment.ts >= since) and (until is None or moment.ts < until):
@@ -318,10 +308,10 @@ class Reader:
         if self._asked.models:
             return 0  # the model is unknown
         without = "AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session_id = k.session_id)"
-        found = sum(chars for (chars,) in self._summed("k.chars", "spans", without))
+        whole = sum(chars for (chars,) in self._summed("k.chars", "spans", without))
         without = without.replace("k.", "e.").removeprefix("AND ")
         cut = self._counted("e.chars", "events e", f"e.retired = 0 AND {without}")
-        return int(found + sum(chars for (chars,) in cut))
+        return int(whole + sum(chars for (chars,) in cut))
 
     def is_asked(self, session: SessionId, quarter: int) -> bool:
         """Whether the session was using one of the selected models."""
@@ -346,15 +336,15 @@ def _sessions(db: apsw.Connection) -> dict[SessionId, Session]:
             "SELECT id, parent_id, records > 0, project, agent, git_branch FROM sessions"
         )
     }
-    found = {}
+    sessions = {}
     for key, row in rows.items():
         root = owner = key
         for above in _upwards(rows, key):
             is_read, project = rows[above][2:4]
             root = above if is_read else root
             owner = above if project is not None else owner
-        found[key] = Session(root, owner, row[4], rows[owner][3] or NONE, row[5] or NONE)
-    return found
+        sessions[key] = Session(root, owner, row[4], rows[owner][3] or NONE, row[5] or NONE)
+    return sessions
 
 
 def _upwards(rows: dict[SessionId, tuple[Any, ...]], key: SessionId) -> Iterator[SessionId]:
@@ -378,9 +368,9 @@ def forks(db: apsw.Connection, sessions: Sequence[SessionId]) -> set[SessionId]:
     }
 
 
-def moments_shown(db: apsw.Connection, session: SessionId) -> Iterator[Moment]:
+def moments_shown(db: apsw.Connection, session: SessionId) -> Iterator[sums.Moment]:
     """A fork's moments, copied and new."""
-    yield from moments_of(
+    yield from sums.moments_of(
         db.execute(
             f"SELECT e.ts, {sums.SAID}, {sums.WAITED_FOR}, e.answered FROM events e JOIN sessions s"
             f" ON s.id = ?1 WHERE e.id IN ({shown.IDS.replace('?', '?1')})",

@@ -211,36 +211,36 @@ def family(db: apsw.Connection, key: SessionId) -> list[SessionId]:
     return [one for (one,) in db.execute(shown.FAMILY, (key,))]
 
 
-def resolve(db: apsw.Connection, given: str) -> SessionRow:
+def resolve(db: apsw.Connection, typed: str) -> SessionRow:
     """The session that an id, a prefix of one, or `last` means."""
-    given = given.strip().encode("utf-8", "replace").decode()
-    if given == "last":
+    typed = typed.strip().encode("utf-8", "replace").decode()
+    if typed == "last":
         for row in Listing(limit=1).rows(db):
             return row
         raise SessError("no sessions yet", hint="`sess list --all`", code=Exit.NOTHING_FOUND)
-    for candidates in _guesses(db, given):
-        found = {row.key: row for row in candidates}
-        if len(found) == 1:
-            return next(iter(found.values()))
-        if found:
-            raise _ambiguous(db, given, [*found.values()])
-    if len(given) < SHORTEST_PREFIX:
+    for candidates in _guesses(db, typed):
+        matching = {row.key: row for row in candidates}
+        if len(matching) == 1:
+            return next(iter(matching.values()))
+        if matching:
+            raise _ambiguous(db, typed, [*matching.values()])
+    if len(typed) < SHORTEST_PREFIX:
         raise SessError(
-            f'session ID too short: "{given}"',
+            f'session ID too short: "{typed}"',
             hint=f"give at least {SHORTEST_PREFIX} characters, or `last`",
         )
     raise SessError(
-        f'no such session: "{given}"', hint="`sess list` lists them", code=Exit.NOTHING_FOUND
+        f'no such session: "{typed}"', hint="`sess list` lists them", code=Exit.NOTHING_FOUND
     )
 
 
-def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
+def _guesses(db: apsw.Connection, typed: str) -> Iterator[Iterable[SessionRow]]:
     """What an id may mean, the most certain first. It is only compared, never used as a path."""
     # An id shared by subagents of several sessions means the session without a parent.
-    yield _rows(db, "s.native_id = ? AND s.home = '' AND s.records > 0", (given,))
-    yield _rows(db, "s.native_id = ? AND s.records > 0", (given,))
-    yield _rows(db, "s.alias = ? AND s.records > 0", (given,))
-    parent, slash, child = given.rpartition("/")
+    yield _rows(db, "s.native_id = ? AND s.home = '' AND s.records > 0", (typed,))
+    yield _rows(db, "s.native_id = ? AND s.records > 0", (typed,))
+    yield _rows(db, "s.alias = ? AND s.records > 0", (typed,))
+    parent, slash, child = typed.rpartition("/")
     begins = "substr({}, 1, length(?)) = ?"
     if slash and parent and child:
         yield _rows(db, "s.home = ? AND s.native_id = ? AND s.records > 0", (parent, child))
@@ -253,28 +253,28 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
             (parent, parent, parent, parent, child, child, bare, bare),
         )
         return
-    if len(given) < SHORTEST_PREFIX:
+    if len(typed) < SHORTEST_PREFIX:
         return
-    bare = _AGENT + given
+    bare = _AGENT + typed
     yield _rows(
         db,
         f"s.records > 0 AND ({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
         " ORDER BY s.ended_at DESC",
-        (given, given, bare, bare),
+        (typed, typed, bare, bare),
     )
-    yield _rows(db, f"s.records > 0 AND {begins.format('s.alias')}", (given, given))
-    if given != (lower := given.lower()):  # an ID as some programs print it
+    yield _rows(db, f"s.records > 0 AND {begins.format('s.alias')}", (typed, typed))
+    if typed != (lower := typed.lower()):  # an ID as some programs print it
         yield from _guesses(db, lower)
 
 
-def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
+def _ambiguous(db: apsw.Connection, typed: str, matching: list[SessionRow]) -> SessError:
     names = ShortIds(db)
     # Ids are not shortened: they are there to be copied.
-    lines = [f"\n  {names.of(row)}  {cut(title_of(db, row), 60)}" for row in found[:5]]
-    if len(found) > 5:
-        lines.append(f"\n  and {len(found) - 5} more")
+    lines = [f"\n  {names.of(row)}  {cut(title_of(db, row), 60)}" for row in matching[:5]]
+    if len(matching) > 5:
+        lines.append(f"\n  and {len(matching) - 5} more")
     return SessError(
-        f'"{given}" matches {len(found)} sessions:' + "".join(lines),
+        f'"{typed}" matches {len(matching)} sessions:' + "".join(lines),
         hint="give one of these IDs, or more characters",
     )
 
@@ -387,10 +387,10 @@ def _places(project: str) -> list[str]:
     if not named or "\0" in project:
         return []
     path = os.path.abspath(os.path.expanduser(project))
-    found = [path, os.path.realpath(path)]
+    directories = [path, os.path.realpath(path)]
     if here := _logical_directory():
-        found.append(os.path.normpath(os.path.join(here, os.path.expanduser(project))))
-    return list(dict.fromkeys(found))
+        directories.append(os.path.normpath(os.path.join(here, os.path.expanduser(project))))
+    return list(dict.fromkeys(directories))
 
 
 def _logical_directory() -> str | None:

@@ -53,8 +53,8 @@ def of_session(db: apsw.Connection, session: SessionId) -> list[SourceRow]:
 
 def by_path(db: apsw.Connection, path: str) -> SourceRow | None:
     """A source by the exact path it was read from; the path is not opened."""
-    found = _rows(db, " WHERE r.path = ?", (path,))
-    return found[0] if found else None
+    rows = _rows(db, " WHERE r.path = ?", (path,))
+    return rows[0] if rows else None
 
 
 def in_state(db: apsw.Connection, state: str, most: int) -> list[SourceRow]:

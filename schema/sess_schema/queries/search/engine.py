@@ -19,7 +19,6 @@ from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import excerpt, language, newest, ranking
-from sess_schema.queries.search import newest as cursors
 from sess_schema.queries.search.language import Filter, Query
 from sess_schema.queries.search.newest import Cursor, Newest, Position
 from sess_schema.queries.search.plan import Comparison, Plan, matching, plan
@@ -404,7 +403,7 @@ class Results:
     def _cursor(self) -> Cursor:
         search = self._search
         if search.cursor is not None:
-            return cursors.decoded_cursor(search.cursor, search.fingerprint())
+            return newest.decoded_cursor(search.cursor, search.fingerprint())
         top = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
         return Cursor(search.fingerprint(), search.now, top)
 
