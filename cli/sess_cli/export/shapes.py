@@ -21,23 +21,24 @@ def kind_of(item: Item) -> str:
         return kinds.WRITE
     if kind in (kinds.EDIT, kinds.WRITE):
         return kinds.EDIT if item.edits else kinds.OTHER
-    return TODO if kind == kinds.PLAN and calls.todos_in(_named(item)) is not None else kind
+    return (
+        TODO if kind == kinds.PLAN and calls.todos_in(calls.named(item.given)) is not None else kind
+    )
 
 
 def path_of(item: Item) -> str:
     """The file that a call touched, as the index knows it, else the path that it names."""
     if len(item.files) == 1:
         return item.files[0]["path"]
-    return calls.path_in(_named(item))
+    return calls.path_in(calls.named(item.given))
 
 
 def command(item: Item) -> str:
     """The command that a shell call ran."""
-    given = item.given
-    if isinstance(given, str):
-        return given
-    named = _named(item)
-    value = next((found for name in calls.COMMANDS if (found := named.get(name))), None)
+    if isinstance(item.given, str):
+        return item.given
+    named = calls.named(item.given)
+    value = next(filter(None, map(named.get, calls.COMMANDS)), None)
     if isinstance(value, list):
         return " ".join(map(str, value))
     return value if isinstance(value, str) else item.summary
@@ -45,21 +46,21 @@ def command(item: Item) -> str:
 
 def pattern(item: Item) -> str:
     """What a search looked for."""
-    return calls.text_in(_named(item), *calls.PATTERNS) or ""
+    return says(item, *calls.PATTERNS)
 
 
 def page(item: Item) -> str:
     """The address that a call fetched, or the words it looked for on the web."""
-    return calls.text_in(_named(item), *calls.PAGES) or ""
+    return says(item, *calls.PAGES)
 
 
 def description(item: Item) -> str:
-    return _said(_named(item), "description") or _said(_named(item), "explanation")
+    return says(item, "description", "explanation")
 
 
 def prompt(item: Item) -> str:
     """The prompt given to a subagent."""
-    return _said(_named(item), "prompt") or _said(_named(item), "task")
+    return says(item, "prompt", "task")
 
 
 def patch_text(item: Item) -> str:
@@ -69,16 +70,16 @@ def patch_text(item: Item) -> str:
 
 def written(item: Item) -> str | None:
     """The complete new content of a file."""
-    return calls.text_in(_named(item), *calls.CONTENTS)
+    return calls.text_in(calls.named(item.given), *calls.CONTENTS)
 
 
 def todos(item: Item) -> list[Todo]:
-    return calls.todos_in(_named(item)) or []
+    return calls.todos_in(calls.named(item.given)) or []
 
 
-def says(item: Item, name: str) -> str:
-    """A string argument by name; empty if there is none."""
-    return _said(_named(item), name)
+def says(item: Item, *names: str) -> str:
+    """The first text among the arguments with these names; empty if there is none."""
+    return calls.text_in(calls.named(item.given), *names) or ""
 
 
 def arguments(item: Item) -> list[tuple[str, Any]]:
@@ -86,12 +87,3 @@ def arguments(item: Item) -> list[tuple[str, Any]]:
     if isinstance(item.given, dict):
         return [*item.given.items()]
     return [] if item.given is None else [("input", item.given)]
-
-
-def _named(item: Item) -> dict[str, Any]:
-    return calls.named(item.given)
-
-
-def _said(named: dict[str, Any], name: str) -> str:
-    value = named.get(name)
-    return value if isinstance(value, str) else ""

@@ -188,11 +188,9 @@ def picture(media: str, data: str, alt: str) -> str:
     )
 
 
-def code(source: str, family: str | None, name: str = "code") -> str:
+def code(source: str, family: str | None) -> str:
     """`source` is clean and escaped."""
-    return (
-        f'<pre class="{name}" tabindex="0"><code>{highlight.coloured(source, family)}</code></pre>'
-    )
+    return f'<pre class="code" tabindex="0"><code>{highlight.coloured(source, family)}</code></pre>'
 
 
 def _code(fence: re.Match[str]) -> str:

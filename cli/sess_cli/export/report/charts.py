@@ -41,6 +41,7 @@ _TOP = 18
 _HOURS = 24
 _ROW = 24
 
+_TICKS = 4  # about as many above zero
 _STEPS = (1, 2, 5, 10)
 # Ticks of a logarithmic time axis, in milliseconds.
 _SPANS = (
@@ -411,19 +412,19 @@ DRAWINGS: dict[str, Callable[[Section, Chart], Drawing]] = {
 # -- axes: round ticks and their labels
 
 
-def round_ticks(most: float, wanted: int = 4) -> list[float]:
+def round_ticks(most: float) -> list[float]:
     """Round ticks from zero to the first that is not below the largest value."""
     if most <= 0:
         return [0.0, 1.0]
-    rough = most / wanted
+    rough = most / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * size for size in _STEPS if power * size >= rough * 0.999)
     return [number * step for number in range(math.ceil(most / step - 1e-9) + 1)]
 
 
-def whole_ticks(most: int, wanted: int = 4) -> list[float]:
+def whole_ticks(most: int) -> list[float]:
     """The same for counts: only whole numbers."""
-    return round_ticks(most, wanted) if most > wanted else [*map(float, range(most + 1))]
+    return round_ticks(most) if most > _TICKS else [*map(float, range(most + 1))]
 
 
 def money_label(amount: float) -> str:
