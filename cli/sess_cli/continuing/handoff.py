@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sess_cli.continuing.state import Todos, plan_in
-from sess_cli.export import ansi, shapes
+from sess_cli.export import ansi, meaning
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
 from sess_cli.render.markdown import code, fenced, quoted
@@ -176,7 +176,7 @@ class _Gathering:
             if self._classes.of(item.tool or "", item.kind, output) not in _SLIPS:
                 self._failed[about] = Noted(line, item.key, output)
         if item.kind == kinds.SHELL and item.status in ("ok", "error"):
-            self._ran(about, item.status, shapes.command(item).strip())
+            self._ran(about, item.status, meaning.command(item).strip())
 
     def _ran(self, about: str, status: str, text: str) -> None:
         if program_of(text) not in _TIDYING:
@@ -200,20 +200,20 @@ class _Gathering:
 def _in_one_line(item: Item) -> str:
     """A call in one line."""
     if item.kind == kinds.SHELL:
-        return sessions.one_line(shapes.command(item))
+        return sessions.one_line(meaning.command(item))
     return sessions.one_line(f"{item.tool or 'unknown tool'} {item.summary}")
 
 
 def _only_looks(item: Item) -> bool:
-    command = shapes.command(item) if item.kind == kinds.SHELL else ""
+    command = meaning.command(item) if item.kind == kinds.SHELL else ""
     return bool(command) and (program_of(command) in _LOOKING or bool(_GIT.search(command)))
 
 
 def _subject_of(item: Item, line: str) -> str:
     """The same for calls that try the same: a program and what it does, a file."""
     if item.kind == kinds.SHELL:
-        words = shapes.command(item).split()
-        name = program_of(shapes.command(item))
+        words = meaning.command(item).split()
+        name = program_of(meaning.command(item))
         at = next((n for n, word in enumerate(words) if word.rsplit("/", 1)[-1] == name), 0)
         verb = next((word for word in words[at + 1 : at + 3] if word[0].isalpha()), "")
         return f"{kinds.SHELL} {name} {verb}"

@@ -15,9 +15,10 @@ from sess_schema.session import Entry, Reader
 NO_RESULT = "[no result was recorded]"
 DENIED = "[the call was not allowed]"
 _IMAGE = "[image]"
+_NOT_SHOWN = "[what came before is not shown]"
 # Not typed by a person, but what the model answered.
 _ANSWERED = labels.MESSAGES | {labels.TASK, labels.BASH_OUTPUT}
-_NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z_-]")  # of tools, for every API
+_NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z_-]")  # of tools and calls, for every API
 _LONGEST_NAME = 64
 _KEPT = "kept_n"  # of a compaction: messages that stay beside the summary
 
@@ -69,7 +70,7 @@ class _Messages:
 
     def add(self, entry: Entry) -> None:
         if entry.type == "user":
-            self._say("user", entry, typed=True)
+            self._say(entry, typed=True)
         elif entry.type == "assistant":
             if entry.label not in labels.ALARMS:
                 self._answer(entry)
@@ -80,14 +81,14 @@ class _Messages:
             if self._compacted and entry.label not in labels.TITLES:
                 self._compact(entry)
         elif entry.label in _ANSWERED:
-            self._say("user", entry)
+            self._say(entry)
 
-    def _say(self, role: str, entry: Entry, *, typed: bool = False) -> None:
+    def _say(self, entry: Entry, *, typed: bool = False) -> None:
         self._close()
         images = images_in(self._reader.record(entry)) if entry.images else []
         text = "" if images and entry.text == _IMAGE else entry.text
         if text or images:
-            self._done.append(Message(role, text, images, typed=typed))
+            self._done.append(Message("user", text, images, typed=typed))
 
     def _answer(self, entry: Entry) -> None:
         if not entry.text.strip():
@@ -144,12 +145,12 @@ class _Messages:
 
     def _id(self, entry: Entry) -> str:
         wanted, number = entry.call_id or "call", 1
-        found = wanted if entry.call_id else f"{wanted}_1"
-        while found in self._ids:
+        free = wanted if entry.call_id else f"{wanted}_1"
+        while free in self._ids:
             number += 1
-            found = f"{wanted}_{number}"
-        self._ids.add(found)
-        return found
+            free = f"{wanted}_{number}"
+        self._ids.add(free)
+        return free
 
     def _arguments(self, entry: Entry) -> str:
         given: Any = self._reader.input(entry)
@@ -171,62 +172,55 @@ def _is_before(called: Entry, entry: Entry) -> bool:
 
 def as_chat(messages: list[Message]) -> Iterator[dict[str, Any]]:
     """In the form of chat completions."""
-    for one in messages:
-        if one.role == "tool" and one.call is not None:
-            named = {"tool_call_id": one.call.id, "name": one.call.tool}
-            yield {"role": "tool", **named, "content": one.text}
+    for message in messages:
+        if message.role == "tool" and message.call is not None:
+            named = {"tool_call_id": message.call.id, "name": message.call.tool}
+            yield {"role": "tool", **named, "content": message.text}
             continue
-        content: Any = one.text or None
-        if one.images:
-            parts: list[dict[str, Any]] = [{"type": "text", "text": one.text}] if one.text else []
-            for image in one.images:
+        content: Any = message.text or None
+        if message.images:
+            content = [_text_block(message.text)] if message.text else []
+            for image in message.images:
                 url = f"data:{image.media};base64,{image.data}"
-                parts.append({"type": "image_url", "image_url": {"url": url}})
-            content = parts
-        message: dict[str, Any] = {"role": one.role, "content": content}
-        if one.calls:
-            message["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.tool, "arguments": call.arguments},
-                }
-                for call in one.calls
-            ]
-        yield message
+                content.append({"type": "image_url", "image_url": {"url": url}})
+        written: dict[str, Any] = {"role": message.role, "content": content}
+        if message.calls:
+            written["tool_calls"] = [*map(_chat_call, message.calls)]
+        yield written
 
 
-_NOT_IN_IDS = re.compile(r"[^0-9A-Za-z_-]")
-_NOT_SHOWN = "[what came before is not shown]"
+def _chat_call(call: Call) -> dict[str, Any]:
+    function = {"name": call.tool, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def as_blocks(messages: list[Message]) -> Iterator[dict[str, Any]]:
     """The first message is a user's, and neighbours have different roles."""
     ids: dict[str, str] = {}
     role, blocks = "user", list[dict[str, Any]]()
-    for one in messages:
-        says = "assistant" if one.role == "assistant" else "user"
+    for message in messages:
+        says = "assistant" if message.role == "assistant" else "user"
         if says != role:
             yield {"role": role, "content": blocks or [_text_block(_NOT_SHOWN)]}
             role, blocks = says, []
-        blocks += _blocks(one, ids)
+        blocks += _blocks(message, ids)
     if blocks:
         yield {"role": role, "content": blocks}
 
 
-def _blocks(one: Message, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
-    if one.role == "tool" and one.call is not None:
-        content = [_text_block(one.text)] if one.text.strip() else []
-        result = {"type": "tool_result", "tool_use_id": ids[one.call.id], "content": content}
-        yield {**result, "is_error": True} if one.failed else result
+def _blocks(message: Message, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+    if message.role == "tool" and message.call is not None:
+        content = [_text_block(message.text)] if message.text.strip() else []
+        result = {"type": "tool_result", "tool_use_id": ids[message.call.id], "content": content}
+        yield {**result, "is_error": True} if message.failed else result
         return
-    if one.text.strip():
-        yield _text_block(one.text)
-    for image in one.images:
+    if message.text.strip():
+        yield _text_block(message.text)
+    for image in message.images:
         source = {"type": "base64", "media_type": image.media, "data": image.data}
         yield {"type": "image", "source": source}
-    for call in one.calls:
-        name = _NOT_IN_IDS.sub("_", call.id)
+    for call in message.calls:
+        name = _NOT_IN_NAMES.sub("_", call.id)
         taken = set(ids.values())
         ids[call.id] = name if name not in taken else f"{name}_{len(taken)}"
         given = json.loads(call.arguments)

@@ -64,17 +64,17 @@ def row(
 
 def _ties(transcript: Transcript) -> dict[int, str]:
     """`→ 6` for a call that 6 answers, `← 5` for the result of a call in 5, `→ ?` for no result."""
-    found: dict[int, list[str]] = defaultdict(list)
+    ties: dict[int, list[str]] = defaultdict(list)
     answered = {(edge.caller, edge.call.event) for edge in transcript.edges}
     for edge in transcript.edges:
-        found[edge.answer].append(f"← {edge.caller}")
+        ties[edge.answer].append(f"← {edge.caller}")
     for record in transcript.records:
         for call in record.calls:
             if (record.number, call.event) not in answered:
-                found[record.number].append("→ ?")
+                ties[record.number].append("→ ?")
     for edge in transcript.edges:
-        found[edge.caller].append(f"→ {edge.answer}")
-    return {number: ", ".join(dict.fromkeys(ties)) for number, ties in found.items()}
+        ties[edge.caller].append(f"→ {edge.answer}")
+    return {number: ", ".join(dict.fromkeys(own)) for number, own in ties.items()}
 
 
 def cut_lines(terminal: Terminal, cut: Cut) -> Iterator[str]:
@@ -89,12 +89,8 @@ def cut_lines(terminal: Terminal, cut: Cut) -> Iterator[str]:
             yield f"   … {hidden:,} more; --json lists them all"
         if hidden and _FIRST <= place < _FIRST + hidden:
             continue
-        mark = (
-            terminal.style("-", "red")
-            if record.number in plan.chosen
-            else terminal.style("+", "yellow")
-        )
-        yield row(terminal, record, mark=mark)
+        sign = ("-", "red") if record.number in plan.chosen else ("+", "yellow")
+        yield row(terminal, record, mark=terminal.style(*sign))
     left = plan.before - plan.saved
     yield f"about {tokens(plan.before)} tokens before, {tokens(left)} after"
     for text in cut.warnings:

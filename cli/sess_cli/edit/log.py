@@ -127,17 +127,17 @@ def take_snapshot(edit: str, fd: int, size: int, mark: int | None = None) -> lis
     packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
     with _private(path) as out:
         with packer.stream_writer(out, closefd=False) as stream:
-            found = []
+            contents = []
             at = 0
             for end in (size if mark is None else mark, size):
                 for piece in pieces(fd, at, end):
                     digest.update(piece)
                     stream.write(piece)
                 at = end
-                found.append(Content(end, digest.hexdigest()))
+                contents.append(Content(end, digest.hexdigest()))
         out.flush()
         os.fsync(out.fileno())
-    return found
+    return contents
 
 
 def snapshot(edit: Edit) -> Iterator[bytes]:
@@ -203,30 +203,29 @@ def drop(edit: str) -> None:
 
 def entries() -> list[Edit]:
     """All edits, the newest first."""
-    found = [_read(path) for path in folder().glob("*.json")]
-    return sorted(found, key=lambda edit: (edit.ts, edit.id), reverse=True)
+    edits = [_read(path) for path in folder().glob("*.json")]
+    return sorted(edits, key=lambda edit: (edit.ts, edit.id), reverse=True)
 
 
 def begun() -> list[Edit]:
     """Edits that are going on, or that a crash has interrupted."""
-    found = []
+    edits = []
     for path in folder().glob("*.begun"):
         if path.with_suffix(".json").exists():
             path.unlink(missing_ok=True)
         else:
-            found.append(_read(path))
-    return found
+            edits.append(_read(path))
+    return edits
 
 
 def by_id(given: str) -> Edit | None:
     """The edit that an id or its beginning names."""
     if len(given) < _SHORTEST_ID or not given.isalnum():
         return None
-    found = [path.stem for path in folder().glob(f"{given}*.json")]
-    if len(found) > 1 and given not in found:
-        ids = ", ".join(found[:5])
-        raise SessError(f'"{given}" matches {len(found)} edits: {ids}')
-    return _read(folder() / f"{given if given in found else found[0]}.json") if found else None
+    ids = [path.stem for path in folder().glob(f"{given}*.json")]
+    if len(ids) > 1 and given not in ids:
+        raise SessError(f'"{given}" matches {len(ids)} edits: {", ".join(ids[:5])}')
+    return _read(folder() / f"{given if given in ids else ids[0]}.json") if ids else None
 
 
 def expire() -> None:
@@ -263,7 +262,7 @@ def sync_folder(path: str | Path) -> None:
 def _read(path: Path) -> Edit:
     try:
         values: dict[str, Any] = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-        known = {one.name for one in fields(Edit)}
+        known = {field.name for field in fields(Edit)}
         values = {name: value for name, value in values.items() if name in known}
         for name in ("before", "after"):
             values[name] = Content(**values[name]) if values[name] else None

@@ -113,7 +113,7 @@ def _parentless(transcript: Transcript, gone: set[int]) -> list[Warning]:
 def new_parents(cut: Plan) -> dict[int, str | None]:
     """Whom the records without a parent follow instead: the next ancestor that stays."""
     above = {record.native_id: record.parent_id for record in cut.removed() if record.native_id}
-    found: dict[int, str | None] = {}
+    parents: dict[int, str | None] = {}
     for warning in cut.warnings:
         if warning.kind == PARENTLESS:
             seen = set[str | None]()
@@ -121,8 +121,8 @@ def new_parents(cut: Plan) -> dict[int, str | None]:
             while parent in above and parent not in seen:
                 seen.add(parent)
                 parent = above[parent]
-            found[warning.number] = None if parent in seen else parent
-    return found
+            parents[warning.number] = None if parent in seen else parent
+    return parents
 
 
 def parse_range(text: str, count: int) -> set[int]:
@@ -131,7 +131,7 @@ def parse_range(text: str, count: int) -> set[int]:
 
     numbers: set[int] = set()
     for part in text.split(","):
-        first, dash, last = (one.strip() for one in part.partition("-"))
+        first, dash, last = (piece.strip() for piece in part.partition("-"))
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise SessError(f'not a number or range: "{part.strip()}"', hint="such as 5-7,9")
         low, high = sorted((int(first), int(last or first)))

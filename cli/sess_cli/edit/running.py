@@ -12,6 +12,7 @@ from sess_cli import fresh
 from sess_cli.edit import cutting, listing, live
 from sess_cli.edit.cutting import DATABASE, Cut
 from sess_cli.edit.log import Edit
+from sess_cli.edit.plan import PARENTLESS
 from sess_cli.options import CutOptions, confirmed
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line
@@ -46,7 +47,8 @@ def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> None:
             break
         except live.Changed:
             if not tries_left:
-                raise _restless() from None
+                hint = "try again when the agent has finished"
+                raise SessError("the file keeps changing", hint=hint) from None
             index_now(_path(plan))
     if done is not None:
         _tell(*done, options)
@@ -55,10 +57,6 @@ def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> None:
 def _path(plan: Callable[[apsw.Connection], Cut]) -> str:
     with closing(open_reader(paths.home().index)) as db:
         return plan(db).target.path
-
-
-def _restless() -> SessError:
-    return SessError("the file keeps changing", hint="try again when the agent has finished")
 
 
 def _agreed(cut: Cut, options: CutOptions) -> bool:
@@ -73,7 +71,7 @@ def _agreed(cut: Cut, options: CutOptions) -> bool:
     if options.dry_run:
         return False
     if blocked:
-        parents = any(one.kind == "parentless" for one in cut.plan.warnings) and not cut.relink
+        parents = any(w.kind == PARENTLESS for w in cut.plan.warnings) and not cut.relink
         relink = "`--relink` lets records follow the ones that stay; " if parents else ""
         raise SessError(
             f"not cut because of {amounts.plural(len(cut.warnings), 'warning')}",
@@ -118,9 +116,14 @@ def _write_json(cut: Cut, edit: Edit | None = None) -> None:
             "tokens_before": plan.before,
             "tokens_after": plan.before - plan.saved,
             "warnings": [
-                {"kind": one.kind, "number": one.number, "cut": one.about, "text": one.text}
-                for one in plan.warnings
-                if one.text in cut.warnings
+                {
+                    "kind": warning.kind,
+                    "number": warning.number,
+                    "cut": warning.about,
+                    "text": warning.text,
+                }
+                for warning in plan.warnings
+                if warning.text in cut.warnings
             ],
             "records": [objects.record(record, plan.transcript) for record in plan.removed()],
         }

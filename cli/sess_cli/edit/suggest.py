@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import apsw
@@ -58,10 +59,8 @@ class Correction(NamedTuple):
 def correction(text: str) -> Correction | None:
     """The strongest sign in a text that somebody corrects an agent."""
     plain = " ".join(text.replace("\u2019", "'").casefold().split())
-    found = [
-        Correction(phrase, weight) for phrase, weight in PHRASES.items() if _says(plain, phrase)
-    ]
-    return max(found, key=lambda one: one.weight, default=None)
+    signs = (Correction(*sign) for sign in PHRASES.items() if _says(plain, sign[0]))
+    return max(signs, key=lambda sign: sign.weight, default=None)
 
 
 def _says(text: str, phrase: str) -> bool:
@@ -115,7 +114,7 @@ def suggestions(
     shown = transcript.of(session)
     talk = [record for record in shown if record.role != "system"]
     corrections = _corrections(db, talk)
-    found: dict[int, dict[str, Trigger]] = defaultdict(dict)
+    best: dict[int, dict[str, Trigger]] = defaultdict(dict)
     for number, trigger in (
         *_costly(talk),
         *_repeated_edits(db, talk),
@@ -123,16 +122,16 @@ def suggestions(
         *_failed_then_corrected(transcript, talk, corrections),
         *_drift(talk),
     ):
-        known = found[number].get(trigger.id)
-        if known is None or trigger.score > known.score:
-            found[number][trigger.id] = trigger
+        known = best[number].setdefault(trigger.id, trigger)
+        if trigger.score > known.score:
+            best[number][trigger.id] = trigger
     listed = []
-    for number, triggers in found.items():
+    for number, triggers in best.items():
         record = transcript.at(number)
         callers = transcript.callers[number] if record.role == "tool" else ()
-        strongest_first = sorted(triggers.values(), key=lambda one: -one.score)
+        strongest_first = sorted(triggers.values(), key=lambda trigger: -trigger.score)
         listed.append(Suggestion(record, strongest_first, frozenset(callers or (number,))))
-    return sorted(listed, key=lambda one: (-one.score, one.record.number))
+    return sorted(listed, key=lambda suggestion: (-suggestion.score, suggestion.record.number))
 
 
 def _costly(talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
@@ -143,33 +142,26 @@ def _costly(talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
 
 
 def _repeated_edits(db: apsw.Connection, talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
-    calls = {call.event: record.number for record in talk for call in record.calls}
-    edited: list[tuple[int, str]] = []
-    paths = dict[int, str](db.execute(_EDITS, (json.dumps([*calls]),)))
-    for record in talk:
-        edited += [
-            (record.number, paths[call.event]) for call in record.calls if call.event in paths
-        ]
-    streak: list[int] = []
-    for at, (number, path) in enumerate(edited):
-        streak.append(number)
-        if at + 1 == len(edited) or edited[at + 1][1] != path:
-            if len(streak) >= STREAK:
-                reason = f"{os.path.basename(path)} edited {len(streak)} times in a row"
-                for one in dict.fromkeys(streak):
-                    yield one, Trigger("repeated_file_edit", 1.2, reason)
-            streak = []
+    calls = [(record.number, call.event) for record in talk for call in record.calls]
+    paths = dict[int, str](db.execute(_EDITS, (json.dumps([event for _, event in calls]),)))
+    edited = [(number, paths[event]) for number, event in calls if event in paths]
+    for path, run in groupby(edited, key=lambda edit: edit[1]):
+        streak = [number for number, _ in run]
+        if len(streak) >= STREAK:
+            reason = f"{os.path.basename(path)} edited {len(streak)} times in a row"
+            for number in dict.fromkeys(streak):
+                yield number, Trigger("repeated_file_edit", 1.2, reason)
 
 
 def _corrections(db: apsw.Connection, talk: list[Record]) -> dict[int, Correction | None]:
     """What each prompt corrects, by its number; results are no prompts."""
-    found: dict[int, Correction | None] = {}
+    corrections: dict[int, Correction | None] = {}
     for record in talk:
         prompts = [*db.execute(_PROMPTS, (json.dumps(record.events),))]
         if prompts:
             text = "\n".join(str(db.execute(_TEXT, (event,)).get) for (event,) in prompts)
-            found[record.number] = correction(text)
-    return found
+            corrections[record.number] = correction(text)
+    return corrections
 
 
 def _corrected(
@@ -178,10 +170,10 @@ def _corrected(
     """What came right before a correction; of a result, the record with its call."""
     last: Record | None = None
     for record in talk:
-        told = corrections.get(record.number)
-        if told is not None and last is not None:
-            score = 0.8 + 0.6 * told.weight
-            reason = f"corrected in {record.number}: \u201c{told.phrase}\u201d"
+        complaint = corrections.get(record.number)
+        if complaint is not None and last is not None:
+            score = 0.8 + 0.6 * complaint.weight
+            reason = f"corrected in {record.number}: \u201c{complaint.phrase}\u201d"
             callers = transcript.callers[last.number] if last.role == "tool" else ()
             for number in callers or (last.number,):
                 yield number, Trigger("user_correction_follows_up", score, reason)
@@ -214,6 +206,6 @@ def _drift(talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
             continue
         if len(run) >= DRIFT:
             reason = f"{len(run)} answers in a row without a call"
-            for one in run:
-                yield one.number, Trigger("long_drift_no_tool_calls", 0.9, reason)
+            for answer in run:
+                yield answer.number, Trigger("long_drift_no_tool_calls", 0.9, reason)
         run = []

@@ -49,10 +49,12 @@ def undo(edit: Edit, *, force: bool = False) -> list[Undone]:
         raise SessError(
             f"edit {edit.id} is undone already", hint="`sess undo --redo` does it again"
         )
-    together = [one for one in log.entries() if one.group == edit.group and one.state == log.DONE]
+    together = [
+        other for other in log.entries() if (other.group, other.state) == (edit.group, log.DONE)
+    ]
     group = log.new_id()
     with live.editing():
-        return [_undo(one, group, force=force) for one in together or [edit]]
+        return [_undo(each, group, force=force) for each in together or [edit]]
 
 
 def _undo(edit: Edit, group: str, *, force: bool) -> Undone:
@@ -102,7 +104,7 @@ def _check(file: LiveFile, edit: Edit, *, force: bool) -> int:
         return grown
     if force:
         return 0
-    later = next((one for one in log.entries() if one.path == edit.path), edit)
+    later = next((other for other in log.entries() if other.path == edit.path), edit)
     if later.id != edit.id and later.state != log.UNDONE:
         raise SessError(
             f'"{edit.path}" was edited again after {edit.id}',

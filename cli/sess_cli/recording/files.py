@@ -109,9 +109,9 @@ def entitle_session(folder: str, session: str, title: str) -> None:
     """Name a session after its first prompt, unless it has a name."""
 
     def change(sessions: dict[str, Any]) -> bool:
-        unnamed = [one for one in _metas(sessions, session) if not one.get("title")]
-        for one in unnamed:
-            one["title"] = title
+        unnamed = [meta for meta in _metas(sessions, session) if not meta.get("title")]
+        for meta in unnamed:
+            meta["title"] = title
         return bool(unnamed)
 
     _change_list(folder, change)
@@ -121,11 +121,11 @@ def rename_session(folder: str, session: str, title: str, by_user: bool) -> None
     """Give a session another name; one that a person gave is not replaced by a program's."""
 
     def change(sessions: dict[str, Any]) -> bool:
-        free = [one for one in _metas(sessions, session) if by_user or not one.get(_BY_USER)]
-        for one in free:
-            one["title"] = title
+        free = [meta for meta in _metas(sessions, session) if by_user or not meta.get(_BY_USER)]
+        for meta in free:
+            meta["title"] = title
             if by_user:
-                one[_BY_USER] = True
+                meta[_BY_USER] = True
         return bool(free)
 
     _change_list(folder, change)
@@ -138,10 +138,10 @@ def list_path(folder: str) -> str:
 def list_without(raw: bytes, session: str) -> bytes | None:
     """A list without a session; None if it is not in there, or if this is no such list."""
     try:
-        found = json.loads(raw)
+        document = json.loads(raw)
     except ValueError:
         return None
-    sessions = found.get("sessions") if isinstance(found, dict) else None
+    sessions = document.get("sessions") if isinstance(document, dict) else None
     if not isinstance(sessions, dict):
         return None
     gone = [*_metas(sessions, session)]
@@ -149,15 +149,15 @@ def list_without(raw: bytes, session: str) -> bytes | None:
         return None
     for listed in sessions.values():
         if isinstance(listed, list):
-            listed[:] = [one for one in listed if one not in gone]
-    return json.dumps(found, indent=2, ensure_ascii=False).encode("utf-8", "replace")
+            listed[:] = [meta for meta in listed if meta not in gone]
+    return json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _metas(sessions: dict[str, Any], session: str) -> Iterator[dict[str, Any]]:
     for listed in sessions.values():
-        for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, dict) and one.get("uuid") == session:
-                yield one
+        for meta in listed if isinstance(listed, list) else ():
+            if isinstance(meta, dict) and meta.get("uuid") == session:
+                yield meta
 
 
 def _change_list(folder: str, change: Callable[[dict[str, Any]], bool]) -> None:
@@ -166,12 +166,12 @@ def _change_list(folder: str, change: Callable[[dict[str, Any]], bool]) -> None:
     fd = open_to_append(os.path.join(folder, _LOCK))
     try:
         with locked(fd):
-            found: Any = {}
+            document: Any = {}
             with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-                found = json.loads(file.read() or b"{}")
-            sessions = found.setdefault("sessions", {}) if isinstance(found, dict) else None
+                document = json.loads(file.read() or b"{}")
+            sessions = document.setdefault("sessions", {}) if isinstance(document, dict) else None
             if isinstance(sessions, dict) and change(sessions):
-                text = json.dumps(found, indent=2, ensure_ascii=False)
+                text = json.dumps(document, indent=2, ensure_ascii=False)
                 replace_file(path, text.encode("utf-8", "replace"))
     finally:
         os.close(fd)

@@ -101,16 +101,14 @@ class Recorder:
 
     def user(self, text: str, images: Sequence[Mapping[str, str]] = ()) -> bool:
         """A prompt; images are `{"media_type": "image/png", "data": BASE64}`."""
-        return self.entry({"type": "user", "content": text, "images": [*images]})
+        return self._entry("user", content=text, images=[*images])
 
     def assistant(self, text: str) -> bool:
-        return self.entry({"type": "assistant", "content": text})
+        return self._entry("assistant", content=text)
 
     def tool_call(self, name: str, arguments: Any, call_id: str = "") -> bool:
         """`arguments`: an object, or JSON as a model wrote it."""
-        return self.entry(
-            {"type": "tool_call", "name": name, "args": arguments, "tool_call_id": call_id}
-        )
+        return self._entry("tool_call", name=name, args=arguments, tool_call_id=call_id)
 
     def tool_result(
         self,
@@ -123,46 +121,46 @@ class Recorder:
         duration_ms: int = 0,
     ) -> bool:
         """A long output is cut in the middle, and all of it is written to a file beside."""
-        said = {"type": "tool_result", "name": name, "output": output, "tool_call_id": call_id}
-        more = {"error": str(error) if error else "", "denied": denied, "duration_ms": duration_ms}
-        return self.entry(said | more)
+        fields = {"name": name, "output": output, "tool_call_id": call_id}
+        fields["error"] = str(error) if error else ""
+        return self._entry("tool_result", **fields, denied=denied, duration_ms=duration_ms)
 
     def plan(self, status: str, title: str = "", content: str = "", feedback: str = "") -> bool:
         """`status`: draft, submitted, approved or rejected."""
-        said = {"plan_status": status, "plan_title": title, "plan_content": content}
-        return self.entry({"type": "plan_update", **said, "feedback": feedback})
+        plan = {"plan_status": status, "plan_title": title, "plan_content": content}
+        return self._entry("plan_update", **plan, feedback=feedback)
 
     def todos(self, todos: Iterable[Mapping[str, Any]]) -> bool:
         """The whole list: `{"id": 1, "title": "...", "status": "pending"}`."""
-        return self.entry({"type": "todo_snapshot", "todos": [*todos]})
+        return self._entry("todo_snapshot", todos=[*todos])
 
     def mode(self, mode: str) -> bool:
-        return self.entry({"type": "mode_change", "mode": mode})
+        return self._entry("mode_change", mode=mode)
 
     def compact(self, summary: str, compacted: int = 0, kept: int = 0) -> bool:
         """A summary takes the place of the messages so far, but for the last `kept`."""
-        counts = {"compacted_n": compacted, "kept_n": kept}
-        return self.entry({"type": "compact", "summary": summary, **counts})
+        return self._entry("compact", summary=summary, compacted_n=compacted, kept_n=kept)
 
     def subagent_start(self, name: str, kind: str = "") -> bool:
         """What follows, up to its result, the subagent does."""
-        said = {"subagent_name": name, "subagent_type": kind}
-        return self.entry({"type": "subagent_start", **said})
+        return self._entry("subagent_start", subagent_name=name, subagent_type=kind)
 
     def subagent_result(
         self, name: str, output: str = "", error: str | BaseException | None = None
     ) -> bool:
-        said = {"subagent_name": name, "output": output, "error": str(error) if error else ""}
-        return self.entry({"type": "subagent_result", **said})
+        failure = str(error) if error else ""
+        return self._entry("subagent_result", subagent_name=name, output=output, error=failure)
 
     def subagent_async(self, name: str, task: str, kind: str = "") -> bool:
         """A subagent that works in the background."""
-        said = {"subagent_name": name, "subagent_type": kind, "output": task}
-        return self.entry({"type": "subagent_async", **said})
+        return self._entry("subagent_async", subagent_name=name, subagent_type=kind, output=task)
 
     def system_prompt(self, text: str, env_info: str = "") -> bool:
         """Kept until there is a conversation to write it to."""
-        return self.entry({"type": _PROMPT, "content": text, "env_info": env_info})
+        return self._entry(_PROMPT, content=text, env_info=env_info)
+
+    def _entry(self, kind: str, **fields: Any) -> bool:
+        return self.entry({"type": kind, **fields})
 
     def entry(self, fields: Mapping[str, Any]) -> bool:
         """Any entry, of a type above or not. Empty fields are left out."""
@@ -212,19 +210,19 @@ class Recorder:
     # -- the file
 
     def _fitted(self, entry: dict[str, Any]) -> dict[str, Any]:
-        output, given = entry.get("output"), entry.get("args", "")
+        output, arguments = entry.get("output"), entry.get("args", "")
         if entry.get("type") == "tool_result" and isinstance(output, str):
             call = str(entry.get("tool_call_id") or "")
             entry["output"] = files.shortened(output, self._overflow(), call)
-        if entry.get("type") == "tool_call" and not isinstance(given, str):
-            entry["args"] = _json(given)
+        if entry.get("type") == "tool_call" and not isinstance(arguments, str):
+            entry["args"] = _json(arguments)
         return entry
 
-    def _list(self, change: Callable[..., None], *given: Any) -> bool:
+    def _list(self, change: Callable[..., None], *what: Any) -> bool:
         """The list of sessions only adds a title: the entry is safe without it."""
         if self._listed:
             try:
-                change(self.folder, self.session, *given)
+                change(self.folder, self.session, *what)
             except (OSError, ValueError) as error:
                 self.error = error
                 return False
@@ -365,8 +363,8 @@ class Incoming:
         if role == "tool":
             call = str(value.get("tool_call_id") or "")
             name = value.get("name") or self._called.get(call, "")
-            said = {"name": name, "output": text, "tool_call_id": call}
-            yield {"type": "tool_result", **said, **when}
+            fields = {"name": name, "output": text, "tool_call_id": call}
+            yield {"type": "tool_result", **fields, **when}
             return
         if role not in _ROLES:
             raise Refused(f'unknown role "{role}"')
@@ -378,8 +376,8 @@ class Incoming:
                 raise Refused("a tool call without a function")
             name, call_id = str(function.get("name") or ""), str(call.get("id") or "")
             self._called[call_id] = name
-            said = {"name": name, "args": function.get("arguments"), "tool_call_id": call_id}
-            yield {"type": "tool_call", **said, **when}
+            fields = {"name": name, "args": function.get("arguments"), "tool_call_id": call_id}
+            yield {"type": "tool_call", **fields, **when}
 
 
 def _content(content: Any) -> tuple[str, list[dict[str, str]]]:

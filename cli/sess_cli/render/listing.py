@@ -73,26 +73,23 @@ def _key(
     return keys[sort]
 
 
-def lines(db: apsw.Connection, terminal: Terminal, found: Chosen, *, utc: bool) -> Iterator[str]:
+def lines(db: apsw.Connection, terminal: Terminal, listed: Chosen, *, utc: bool) -> Iterator[str]:
     """One line per session, below the names of the columns on a terminal."""
-    rows, now = found.rows, times.now_ms()
+    rows, now = listed.rows, times.now_ms()
     short = sessions.ShortIds(db)
-    several = len(sessions.agents(db)) > 1
     ids = ["ID", *(terminal.line(short.of(row)) for row in rows)]
     whens = ["ACTIVE", *(amounts.ago(row.ended, now, utc=utc) for row in rows)]
     projects = ["PROJECT", *(_project(terminal, row) for row in rows)]
     titles = ["TITLE", *(_title(db, terminal, row) for row in rows)]
-    models = ["MODEL", *(terminal.line(_model(row)) for row in rows)]
-    costs = ["COST", *(money(found.numbers[row.key].total.cost_nano) for row in rows)]
-    counts = ["EVENTS", *(f"{row.events:,}" for row in rows)]
-    agents = ["AGENT", *(terminal.line(row.agent) for row in rows)]
-    after: list[tuple[list[str], Callable[[str, int], str]]] = [(counts, _RIGHT)]
-    if terminal.width is None or terminal.width >= _ROOM_FOR_COST:
-        after.insert(0, (costs, _RIGHT))
+    after: list[tuple[list[str], Callable[[str, int], str]]] = []
     if terminal.width is None or terminal.width >= _ROOM_FOR_MODEL:
-        after.insert(0, (models, _LEFT))
-    if several:
-        after.append((agents, _LEFT))
+        after.append((["MODEL", *(terminal.line(_model(row)) for row in rows)], _LEFT))
+    if terminal.width is None or terminal.width >= _ROOM_FOR_COST:
+        costs = (money(listed.numbers[row.key].total.cost_nano) for row in rows)
+        after.append((["COST", *costs], _RIGHT))
+    after.append((["EVENTS", *(f"{row.events:,}" for row in rows)], _RIGHT))
+    if len(sessions.agents(db)) > 1:
+        after.append((["AGENT", *(terminal.line(row.agent) for row in rows)], _LEFT))
     first = 0 if terminal.interactive else 1
     id_width, when_width = _widest(ids[first:]), _widest(whens[first:])
     project_width = min(_widest(projects[first:]), _WIDEST_PROJECT)
@@ -100,7 +97,7 @@ def lines(db: apsw.Connection, terminal: Terminal, found: Chosen, *, utc: bool) 
     title_width = None
     if terminal.width is not None:
         # Rare long ids take room from their own title rather than widen the column for every line.
-        id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 4])
+        id_width = _widest([id_ for id_ in ids if layout.cells(id_) <= terminal.width // 4])
         gaps = 2 * (3 + len(after))
         room = terminal.width - id_width - when_width - sum(widths) - gaps
         project_width = min(project_width, max(6, room // 3))

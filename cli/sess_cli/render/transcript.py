@@ -34,6 +34,12 @@ PIPE_RULE = 40
 _ALWAYS = labels.MESSAGES | labels.UNREADABLE
 _MARKUP = later(r"[`*_#>|\[~]|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _SIGNS = {"-": "red", "+": "green"}
+_MOST_SUBAGENTS = 6
+_PROJECT_FROM = {
+    "folder": " (from the name of its folder)",
+    "name": " (the name of its folder)",
+    "files": " (where its files are)",
+}
 
 
 class TranscriptView:
@@ -284,14 +290,6 @@ class TranscriptView:
         return self._terminal.style(line, style)
 
 
-_MOST_SUBAGENTS = 6
-_PROJECT_FROM = {
-    "folder": " (from the name of its folder)",
-    "name": " (the name of its folder)",
-    "files": " (where its files are)",
-}
-
-
 def header_lines(
     db: apsw.Connection, terminal: Terminal, row: SessionRow, ids: sessions.ShortIds, *, utc: bool
 ) -> Iterator[str]:
@@ -318,19 +316,16 @@ def _header_facts(
     db: apsw.Connection, terminal: Terminal, row: SessionRow, ids: sessions.ShortIds, *, utc: bool
 ) -> Iterator[tuple[str, str]]:
     yield "", terminal.line(sessions.title_of(db, row))
-    about = f" ({row.kind} of {row.agent})" if row.kind != "main" else f" ({row.agent})"
-    yield "session", terminal.line(row.session) + terminal.line(about).join((" ", ""))
+    about = f"({row.kind} of {row.agent})" if row.kind != "main" else f"({row.agent})"
+    yield "session", f"{terminal.line(row.session)} {terminal.line(about)}"
     place = terminal.line(layout.home_short(row.project))
     branch = f" on {terminal.line(row.git_branch)}" if row.git_branch else ""
     yield "project", place + branch + _PROJECT_FROM.get(row.project_from or "", "")
     models = ", ".join(json.loads(row.models))
     version = f"version {row.version}" if row.version else ""
     mode = f"{row.mode} mode" if row.mode else ""
-    if models or version or mode:
-        yield (
-            "model" if models else "agent",
-            terminal.line(" · ".join(filter(None, (models, version, mode)))),
-        )
+    if used := " · ".join(filter(None, (models, version, mode))):
+        yield "model" if models else "agent", terminal.line(used)
     counts = numbers.of(db, row)
     yield "when", _period_line(row, counts, utc=utc)
     yield "counts", _counts_line(counts)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from functools import partial
 from io import StringIO
 
 import apsw
@@ -35,42 +36,30 @@ _MOST_BARS = 60
 def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | None = None) -> None:
     """Write at most `height` lines; by default, what the terminal shows above its prompt."""
     if height is None:
-        height = min(_TALL, _lines() - 2) if terminal.interactive else _TALL
-    found = overview.read_overview(db, asked, paths.home().config)
-    _draw_facts(terminal, found)
+        lines = shutil.get_terminal_size((80, 24)).lines  # a pipe has no height
+        height = min(_TALL, lines - 2) if terminal.interactive else _TALL
+    figures = overview.read_overview(db, asked, paths.home().config)
+    _draw_facts(terminal, figures)
     # Facts and headings take thirteen lines; tools get most of the rest, then models and projects.
     room = max(3, height - 13)
     top = max(1, min(5, room // 5))
     tools = max(1, min(12, room - 2 * top - 1))
-    for name, by, groups in (
-        ("models", "model", found.models),
-        ("projects", "project", found.projects),
-    ):
-        _draw_top(terminal, name, by, groups, top)
-    _draw_tools(terminal, found, tools)
+    _draw_top(terminal, "model", figures.models, top)
+    _draw_top(terminal, "project", figures.projects, top)
+    _draw_tools(terminal, figures, tools)
 
 
-def _lines() -> int:
-    import shutil  # a pipe has no height
-
-    return shutil.get_terminal_size((80, 24)).lines
-
-
-def _draw_facts(terminal: Terminal, found: Overview) -> None:
-    total = found.total
-
-    def fact(name: str, value: str) -> None:
-        write_fact(terminal, name, value, _ROOM)
-
+def _draw_facts(terminal: Terminal, figures: Overview) -> None:
+    total, fact = figures.total, partial(write_fact, terminal, room=_ROOM)
     paid = money(total.cost_nano)
     if total.unpriced:
         paid += f" and {amounts.plural(total.unpriced, 'response')} of unknown price"
-        paid += f" ({_unpriced(terminal, found)})"
+        paid += f" ({_unpriced(terminal, figures)})"
     if total.saved_nano > 0:
         paid += f"; the cache saved {money(total.saved_nano)}"
     fact("cost", paid)
-    if found.subscriptions:
-        names = ", ".join(found.subscriptions)
+    if figures.subscriptions:
+        names = ", ".join(figures.subscriptions)
         fact("", f"{names}: paid by subscription; this is what the tokens cost at list prices")
     reasoned = f" ({short(total.reasoning_tokens)} reasoning)" if total.reasoning_tokens else ""
     tokens = (
@@ -79,32 +68,27 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
         f" cache write {short(total.cache_write_tokens)}, read {short(total.cache_read_tokens)}"
     )
     fact("tokens", tokens)
-    if found.estimated_tokens:
-        more = amounts.plural(found.estimated_tokens, "more output token")
+    if figures.estimated_tokens:
+        more = amounts.plural(figures.estimated_tokens, "more output token")
         fact("estimated", f"{more}, not recorded")
-    counts = (
-        (len(total.sessions), "session"),
-        (total.prompts, "prompt"),
-        (total.requests, "response"),
-    )
-    work = [amounts.plural(count, name) for count, name in counts]
-    fact("work", ", ".join(work))
-    if found.time.active:
-        fact("time", _time(found.time))
-    _draw_days(fact, found.days)
-    uses = found.uses.tools.values()
+    counts = {"session": len(total.sessions), "prompt": total.prompts, "response": total.requests}
+    fact("work", ", ".join(amounts.plural(count, name) for name, count in counts.items()))
+    if figures.time.active:
+        fact("time", _time(figures.time))
+    _draw_days(fact, figures.days)
+    uses = figures.uses.tools.values()
     answered = sum(use.answered for use in uses)
     errors = sum(use.errors for use in uses)
-    if answered or found.refused:
+    if answered or figures.refused:
         rate = f" ({amounts.percent(errors / answered)})" if answered else ""
         failed = f"{errors:,} of {amounts.plural(answered, 'call')}{rate}"
         if denied := sum(use.denied for use in uses):
             failed += f", {denied:,} denied"
-        if found.refused:
-            failed += f"; {amounts.plural(found.refused, 'API error')}"
+        if figures.refused:
+            failed += f"; {amounts.plural(figures.refused, 'API error')}"
         fact("failed", failed)
-    if found.classes:
-        fact("errors", _classes(terminal, found.classes, (terminal.width or 100) - _ROOM))
+    if figures.classes:
+        fact("errors", _classes(terminal, figures.classes, (terminal.width or 100) - _ROOM))
 
 
 def _time(spent: Worktime) -> str:
@@ -115,10 +99,10 @@ def _time(spent: Worktime) -> str:
     return text
 
 
-def _unpriced(terminal: Terminal, found: Overview) -> str:
+def _unpriced(terminal: Terminal, figures: Overview) -> str:
     models = sorted(
-        (name for name, tally in found.models.items() if tally.unpriced),
-        key=lambda name: (-found.models[name].unpriced, name),
+        (name for name, tally in figures.models.items() if tally.unpriced),
+        key=lambda name: (-figures.models[name].unpriced, name),
     )
     named = ", ".join(terminal.line(name) for name in models[:3])
     return named + (", …" if len(models) > 3 else "")
@@ -170,16 +154,14 @@ def _periods(first: date, last: date, start: Callable[[date], date]) -> list[dat
     return [*dict.fromkeys(start(day) for day in days_between(first, last))]
 
 
-def _draw_top(
-    terminal: Terminal, name: str, by: str, groups: Mapping[str, Tally], most: int
-) -> None:
+def _draw_top(terminal: Terminal, by: str, groups: Mapping[str, Tally], most: int) -> None:
     rows = [(group, tally) for group, tally in groups.items() if tally.requests]
     rows.sort(key=lambda row: (-row[1].cost_nano, -row[1].tokens, row[0]))
     if not rows:
         return
     terminal.write("")
     more = f" ({len(rows):,})" if len(rows) > most else ""
-    head = f"{name + more:<42} {'cost':>11} {'tokens':>9} {'responses':>10}"
+    head = f"{f'{by}s{more}':<42} {'cost':>11} {'tokens':>9} {'responses':>10}"
     terminal.write(terminal.style(head, "dim"))
     for group, tally in rows[:most]:
         label = terminal.line(name_of(group, by))
@@ -188,8 +170,8 @@ def _draw_top(
         terminal.write(f"  {layout.pad(label, 40)} {numbers}")
 
 
-def _draw_tools(terminal: Terminal, found: Overview, most: int) -> None:
-    tools = most_called(found.uses.tools)
+def _draw_tools(terminal: Terminal, figures: Overview, most: int) -> None:
+    tools = most_called(figures.uses.tools)
     if not tools:
         return
     terminal.write("")

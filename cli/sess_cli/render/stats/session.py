@@ -18,26 +18,26 @@ from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures, overview
 from sess_schema.queries.views.failures import Failure
-from sess_schema.queries.views.overview import Analytics
+from sess_schema.queries.views.overview import Analytics, SlowCall
 
 _SHOWN = 5
 
 
 def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
     """One object; its keys are a public contract."""
-    found = overview.read_session(db, asked, row)
-    numbers = found.numbers
+    analytics = overview.read_session(db, asked, row)
+    numbers = analytics.numbers
     failed = failures.read(db, asked, paths.home().config, texts=True).calls
     links = Links(db)
     return {
         "group": "session",
         "duration_ms": numbers.duration_ms,
         **objects.times_of(numbers.active_ms, numbers.user_ms),
-        "tool_ms": found.tool_ms,
+        "tool_ms": analytics.tool_ms,
         "events": numbers.events,
-        "success_rate": found.success_rate,
-        "estimated_input_tokens": found.estimated_input,
-        "estimated_output_tokens": found.estimated_output,
+        "success_rate": analytics.success_rate,
+        "estimated_input_tokens": analytics.estimated_input,
+        "estimated_output_tokens": analytics.estimated_output,
         "tools": [
             {
                 "tool": tool,
@@ -47,43 +47,33 @@ def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
                 "mean_ms": _mean(use.times),
                 "max_ms": use.times[-1] if use.times else None,
             }
-            for tool, use in sorted(found.tools.items())
+            for tool, use in sorted(analytics.tools.items())
         ],
         "slowest": [
-            {
-                "session": one.session,
-                "event": links.key(one.event),
-                "tool": one.tool,
-                "duration_ms": one.taken,
-            }
-            for one in found.slowest
+            _place(call, links) | {"duration_ms": call.taken} for call in analytics.slowest
         ],
-        "failures": [
-            {
-                "session": one.session,
-                "event": links.key(one.event),
-                "tool": one.tool,
-                "class": one.name,
-            }
-            for one in failed
-        ],
-        "files": [{"path": path, "changes": count} for path, count in found.files.items()],
-        "commits": [{"sha": sha, "subject": subject} for sha, subject in found.commits],
+        "failures": [_place(failure, links) | {"class": failure.name} for failure in failed],
+        "files": [{"path": path, "changes": count} for path, count in analytics.files.items()],
+        "commits": [{"sha": sha, "subject": subject} for sha, subject in analytics.commits],
     }
 
 
+def _place(call: SlowCall | Failure, links: Links) -> dict[str, Any]:
+    return {"session": call.session, "event": links.key(call.event), "tool": call.tool}
+
+
 def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> None:
-    terminal = Terminal()
-    found = overview.read_session(db, asked, row)
+    terminal, links = Terminal(), Links(db)
+    analytics = overview.read_session(db, asked, row)
     failed = failures.read(db, asked, paths.home().config, texts=True).calls
-    for line in (*_head(db, terminal, row, utc=utc), *_analytics(terminal, found)):
+    for line in (*_head(db, terminal, row, utc=utc), *_analytics(terminal, analytics)):
         terminal.write(line)
     for name, lines in (
-        ("Models", _models(terminal, found)),
-        ("Slowest calls", _slowest(db, terminal, found)),
-        ("Failures", _failures(db, terminal, failed)),
-        ("Files changed", _files(terminal, found)),
-        ("Commits", _commits(terminal, found)),
+        ("Models", _models(terminal, analytics)),
+        ("Slowest calls", _slowest(links, terminal, analytics)),
+        ("Failures", _failures(links, terminal, failed)),
+        ("Files changed", _files(terminal, analytics)),
+        ("Commits", _commits(terminal, analytics)),
     ):
         shown = [*lines]
         if shown:
@@ -105,17 +95,17 @@ def _head(db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
     yield "=" * 50
 
 
-def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
-    for name, value in _numbers(found):
+def _analytics(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+    for name, value in _numbers(analytics):
         yield f"{name + ':':<16} {value}"
-    if not found.tools:
+    if not analytics.tools:
         return
     yield ""
     yield terminal.style("Tool Breakdown", "bold")
     yield "-" * 48
     yield f"{'Tool':<14} {'Calls':>6} {'Errors':>6} {'Avg':>10} {'Max':>10}"
     yield "-" * 48
-    for tool, use in sorted(found.tools.items()):
+    for tool, use in sorted(analytics.tools.items()):
         name = layout.pad(layout.cut(terminal.line(tool), 14), 14)
         mean, most = _mean(use.times), use.times[-1] if use.times else None
         counts = f"{use.calls:>6,} {use.errors:>6,}"
@@ -123,23 +113,23 @@ def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
     yield "-" * 48
 
 
-def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
+def _numbers(analytics: Analytics) -> Iterator[tuple[str, str]]:
     """Recorded tokens; where there are none, an estimate marked as one."""
-    numbers = found.numbers
+    numbers = analytics.numbers
     yield "Duration", amounts.duration(numbers.duration_ms)
     yield "Active Time", amounts.duration(numbers.active_ms)
-    yield "Tool Time", amounts.duration(found.tool_ms)
+    yield "Tool Time", amounts.duration(analytics.tool_ms)
     yield "Events", f"{numbers.events:,}"
     yield "Prompts", f"{numbers.prompts:,}"
     yield "Tool Calls", f"{numbers.calls:,}"
-    yield "Success Rate", f"{100 * found.success_rate:.1f}%"
+    yield "Success Rate", f"{100 * analytics.success_rate:.1f}%"
     if outcomes := amounts.outcomes(numbers.failed, numbers.denied):
         yield "Outcomes", outcomes
-    if not found.recorded:
-        yield "Est. Input Tk", f"{found.estimated_input:,}"
-        yield "Est. Output Tk", f"{found.estimated_output:,}"
+    if not analytics.recorded:
+        yield "Est. Input Tk", f"{analytics.estimated_input:,}"
+        yield "Est. Output Tk", f"{analytics.estimated_output:,}"
         return
-    tallies = found.models.values()
+    tallies = analytics.models.values()
     fresh, written, read, out = (
         sum(getattr(tally, name) for tally in tallies)
         for name in ("input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens")
@@ -153,8 +143,8 @@ def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
     yield "Cost", cost
 
 
-def _models(terminal: Terminal, found: Analytics) -> Iterator[str]:
-    for model, tally in found.models.items():
+def _models(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+    for model, tally in analytics.models.items():
         if tally.requests:
             name = layout.pad(layout.cut(terminal.line(model), 34), 34)
             yield (
@@ -163,32 +153,30 @@ def _models(terminal: Terminal, found: Analytics) -> Iterator[str]:
             )
 
 
-def _slowest(db: apsw.Connection, terminal: Terminal, found: Analytics) -> Iterator[str]:
-    links = Links(db)
-    for one in found.slowest:
-        lead = f"  {amounts.duration(one.taken):>8}  {links.event(one.session, one.event)}  "
-        yield _fitted(terminal, lead, f"{one.tool} {one.summary}")
+def _slowest(links: Links, terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+    for call in analytics.slowest:
+        lead = f"  {amounts.duration(call.taken):>8}  {links.event(call.session, call.event)}  "
+        yield _fitted(terminal, lead, f"{call.tool} {call.summary}")
 
 
-def _failures(db: apsw.Connection, terminal: Terminal, failed: list[Failure]) -> Iterator[str]:
-    links = Links(db)
-    for one in failed[:_SHOWN]:
-        lead = f"  {links.event(one.session, one.event)}  "
-        yield _fitted(terminal, lead, f"{one.tool}, {one.name}: {one.text}")
+def _failures(links: Links, terminal: Terminal, failed: list[Failure]) -> Iterator[str]:
+    for call in failed[:_SHOWN]:
+        lead = f"  {links.event(call.session, call.event)}  "
+        yield _fitted(terminal, lead, f"{call.tool}, {call.name}: {call.text}")
     if len(failed) > _SHOWN:
         yield f"  and {len(failed) - _SHOWN:,} more"
 
 
-def _files(terminal: Terminal, found: Analytics) -> Iterator[str]:
+def _files(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
     width = (terminal.width or 100) - 10
-    for path, count in [*found.files.items()][: 2 * _SHOWN]:
+    for path, count in [*analytics.files.items()][: 2 * _SHOWN]:
         yield f"  {count:>6,}  {layout.cut_start(terminal.line(layout.home_short(path)), width)}"
-    if len(found.files) > 2 * _SHOWN:
-        yield f"  and {len(found.files) - 2 * _SHOWN:,} more"
+    if len(analytics.files) > 2 * _SHOWN:
+        yield f"  and {len(analytics.files) - 2 * _SHOWN:,} more"
 
 
-def _commits(terminal: Terminal, found: Analytics) -> Iterator[str]:
-    for sha, subject in found.commits:
+def _commits(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+    for sha, subject in analytics.commits:
         yield _fitted(terminal, f"  {terminal.line(sha)[:12]}  ", subject)
 
 

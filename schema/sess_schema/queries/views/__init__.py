@@ -1,1 +1,1 @@
-"""The views of `sess stats` beyond sums: one module each, with a `read(db, asked)`."""
+"""The views of `sess stats` beyond sums: what each session adds to a view, and the whole of it."""

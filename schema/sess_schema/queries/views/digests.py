@@ -77,8 +77,8 @@ def _renew(db: apsw.Connection, sessions: list[SessionId]) -> None:
 def _made(db: apsw.Connection, sessions: list[SessionId]) -> Iterator[tuple[str, int, str]]:
     asked = Stats(only=sessions)
     for count in _counts():
-        for session, found in count(db, asked):
-            for part, data in found.items():
+        for session, adds in count(db, asked):
+            for part, data in adds.items():
                 yield part, session, json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -95,9 +95,9 @@ def _extents(db: apsw.Connection, asked: Stats) -> Counted:
     for session, *times, timeless in db.execute(
         f"SELECT value, {ends}, {undated} FROM json_each(?)", (json.dumps(asked.only),)
     ):
-        known = [one for one in times if one is not None]
-        if known or timeless:
-            extent = [min(known, default=None), max(known, default=None), timeless]
+        dated = [ts for ts in times if ts is not None]
+        if dated or timeless:
+            extent = [min(dated, default=None), max(dated, default=None), timeless]
             yield session, {parts.EXTENT: extent}
 
 

@@ -14,7 +14,7 @@ from sess_schema.queries.quarters import Reader, Row
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
-from sess_schema.sums import COUNTED_EVENTS, MODEL, QUARTER, UNDATED
+from sess_schema.sums import COUNTED_EVENTS, MODEL
 
 TOTAL = "total"
 _DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}
@@ -40,13 +40,12 @@ def lines(db: apsw.Connection, asked: Stats, by: str, group: str) -> Iterator[Li
     asked = _narrowed(asked, by, group)
     label = asked.label(Reader(db, asked, {by}), by)
     wanted = "" if not by else group
-    found = [
+    behind = [
         line
         for row, line in (*_responses(db, asked), *_events(db, asked, by, models))
         if label(row) == wanted
     ]
-    found.sort(key=lambda line: (line.ts is None, line.ts or 0, line.event or 0))
-    yield from found
+    yield from sorted(behind, key=lambda line: (line.ts is None, line.ts or 0, line.event or 0))
 
 
 def _narrowed(asked: Stats, by: str, group: str) -> Stats:
@@ -79,7 +78,7 @@ def _responses(db: apsw.Connection, asked: Stats) -> Iterator[tuple[Row, Line]]:
     ):
         tally = Tally(*counts)
         tally.reasoning_tokens = reasoned
-        row = Row(_quarter(ts), key, model, None)
+        row = Row(scope.quarter_of(ts), key, model, None)
         yield row, Line("response", name, event, ts, model, None, None, tally)
 
 
@@ -104,9 +103,5 @@ def _events(
             tool_denied=int(called and status == "denied"),
         )
         used = (tool or "unknown") if called else None
-        row = Row(_quarter(ts), key, model, what if by == "file" else used)
+        row = Row(scope.quarter_of(ts), key, model, what if by == "file" else used)
         yield row, Line("call" if called else "prompt", name, event, ts, model, used, status, tally)
-
-
-def _quarter(ts: int | None) -> int:
-    return UNDATED if ts is None or ts < 0 else ts // QUARTER

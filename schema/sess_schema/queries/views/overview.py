@@ -23,6 +23,7 @@ from sess_schema.queries.views.tools import Use, Uses, read_tools
 from sess_schema.sums import CHARS_PER_TOKEN
 
 _COST = NAMES.index("cost_nano")
+_SLOWEST = 5  # calls of a session
 SUBSCRIPTIONS = "subscriptions"  # the fact that names agents which nobody pays by token
 
 
@@ -116,9 +117,7 @@ class Analytics:
         return any(tally.requests for tally in self.models.values())
 
 
-def read_session(
-    db: apsw.Connection, asked: Stats, row: SessionRow, *, slowest: int = 5
-) -> Analytics:
+def read_session(db: apsw.Connection, asked: Stats, row: SessionRow) -> Analytics:
     """`asked.session` is the row's; `asked` may have a window."""
     found = Analytics(numbers.of(db, row, asked), tools=read_tools(db, asked).tools)
     wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
@@ -131,7 +130,7 @@ def read_session(
         wanted.values,
     ).fetchone() or (0, 0)
     models = asked.groups(db, "model")
-    found.models = dict(sorted(models.items(), key=lambda one: (-one[1].cost_nano, one[0])))
+    found.models = dict(sorted(models.items(), key=lambda named: (-named[1].cost_nano, named[0])))
     calls = scope.calls(db, asked)
     found.slowest = [
         SlowCall(*row)
@@ -139,7 +138,7 @@ def read_session(
             "SELECT e.id, s.native_id, coalesce(e.tool, 'unknown'), coalesce(e.summary, ''),"
             f" e.duration_ms {calls.sql} AND e.duration_ms > 0 AND e.status IS NOT 'denied'"
             " ORDER BY e.duration_ms DESC, e.id LIMIT ?",
-            (*calls.values, slowest),
+            (*calls.values, _SLOWEST),
         )
     ]
     changed = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")

@@ -39,9 +39,9 @@ def of(db: apsw.Connection, asked: Stats, part: str, count: Count) -> Iterator[t
     for session, data in _stored(db, part, kept):
         yield session, json.loads(data)
     if left is None or left:
-        for session, found in count(db, asked if left is None else replace(asked, only=left)):
-            if part in found:
-                yield session, found[part]
+        for session, adds in count(db, asked if left is None else replace(asked, only=left)):
+            if part in adds:
+                yield session, adds[part]
 
 
 def _stored(db: apsw.Connection, part: str, kept: set[int]) -> Iterator[tuple[int, str]]:
@@ -68,16 +68,16 @@ def packed(numbers: list[int]) -> Packed:
 
 def unpacked(stored: Iterable[Packed]) -> list[int]:
     """All numbers of these, sorted."""
-    texts, found = list[str](), list[int]()
-    for one in stored:
-        if isinstance(one, str):
-            texts.append(one)
+    texts, numbers = list[str](), list[int]()
+    for packed_numbers in stored:
+        if isinstance(packed_numbers, str):
+            texts.append(packed_numbers)
         else:
-            found += one
+            numbers += packed_numbers
     raw = bytes.fromhex("".join(texts))
-    found += struct.unpack(f"<{len(raw) // 4}I", raw)
-    found.sort()
-    return found
+    numbers += struct.unpack(f"<{len(raw) // 4}I", raw)
+    numbers.sort()
+    return numbers
 
 
 def are_valid(db: apsw.Connection) -> bool:

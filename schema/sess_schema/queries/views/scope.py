@@ -32,8 +32,8 @@ def events(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
 
 def calls(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
     """Tool calls; results without a call are events, but not calls."""
-    found = events(db, asked, joins=joins)
-    return Scope(f"{found.sql} AND e.type = 'tool_use' AND {CALLED}", found.values)
+    sql, values = events(db, asked, joins=joins)
+    return Scope(f"{sql} AND e.type = 'tool_use' AND {CALLED}", values)
 
 
 def responses(db: apsw.Connection, asked: Stats) -> Scope:
@@ -71,8 +71,11 @@ class Models:
         quarters, models = self._answered.get(session, ([], []))
         if not models:
             return None
-        at = UNDATED if ts is None or ts < 0 else ts // QUARTER
-        return models[max(0, bisect_right(quarters, at) - 1)]
+        return models[max(0, bisect_right(quarters, quarter_of(ts)) - 1)]
+
+
+def quarter_of(ts: int | None) -> int:
+    return UNDATED if ts is None or ts < 0 else ts // QUARTER
 
 
 def _register_models(db: apsw.Connection, asked: Stats) -> None:
