@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from sess_cli.edit import listing
-from sess_cli.edit.listing import tokens
+from sess_cli.edit.listing import row, tokens
 from sess_cli.edit.plan import PARENTLESS, Plan, parse_range
 from sess_cli.edit.suggest import Suggestion
 from sess_cli.render import amounts
@@ -70,8 +69,11 @@ class Marks:
 
     @property
     def warnings(self) -> list[str]:
-        told = self.plan.warnings
-        return [one.text for one in told if not (self.relink and one.kind == PARENTLESS)]
+        return [
+            warning.text
+            for warning in self.plan.warnings
+            if not (self.relink and warning.kind == PARENTLESS)
+        ]
 
     def header(self) -> str:
         """How much there is, and how much is left."""
@@ -85,19 +87,19 @@ class Marks:
 
     def trouble(self) -> str:
         """What a cut would break, in one line."""
-        if not self.warnings:
+        warnings = self.warnings
+        if not warnings:
             return ""
-        parents = any(one.kind == PARENTLESS for one in self.plan.warnings) and not self.relink
-        hint = "; r relinks parents" if parents else ""
-        count = amounts.plural(len(self.warnings), "warning")
-        return f"{count}: {self.warnings[0]}{hint}"
+        parents = any(warning.kind == PARENTLESS for warning in self.plan.warnings)
+        hint = "; r relinks parents" if parents and not self.relink else ""
+        return f"{amounts.plural(len(warnings), 'warning')}: {warnings[0]}{hint}"
 
 
 def pick_by_numbers(marks: Marks, *, utc: bool) -> bool:
     """Ask for numbers until they are right; an empty line keeps the marks, its end aborts."""
     terminal = Terminal()
     for record in marks.records:
-        terminal.write(listing.row(terminal, record, utc=utc, mark=marks.mark(record.number)))
+        terminal.write(row(terminal, record, utc=utc, mark=marks.mark(record.number)))
         if why := marks.why(record.number):
             terminal.write(f"          {terminal.line(why)}")
     terminal.write(marks.header())

@@ -22,6 +22,7 @@ from sess_cli.finder import looks
 from sess_cli.finder.results import Item
 from sess_cli.render import amounts
 from sess_cli.resuming import Resume, resume
+from sess_cli.terminal import chosen_pager, pager
 from sess_common.errors import explained
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
@@ -31,6 +32,10 @@ from sess_schema.queries.sessions import SessionRow
 
 Made = TypeVar("Made")
 _SHORTLY, _LONGER = 4, 12  # seconds to show a message
+_FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
+_LONGEST_NAME = 80
+_SPECIAL = re.compile(r"[\\.\[\](){}*+?^$|]")  # in any library of expressions
+MARK = "▶"  # before the event, in `render/transcript.py`
 
 
 class Acting(App[Resume | str]):
@@ -129,12 +134,6 @@ class Acting(App[Resume | str]):
         self.say(f"{known.message if known else error}{hint}", wrong=True)
 
 
-_FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
-_LONGEST_NAME = 80
-_SPECIAL = re.compile(r"[\\.\[\](){}*+?^$|]")  # in any library of expressions
-MARK = "▶"  # before the event, in `render/transcript.py`
-
-
 def export_session(db: apsw.Connection, session: SessionId, folder: Path, *, utc: bool) -> Path:
     """Write a session to a new Markdown file."""
     row = sessions.by_key(db, session)
@@ -167,11 +166,10 @@ def as_markdown(
 
 def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc: bool) -> None:
     """Like `sess export md`, with secrets masked."""
-    from sess_cli.export import markdown as document  # slow to import
-    from sess_cli.export import story
-    from sess_cli.export.story import Story
+    from sess_cli.export import markdown  # slow to import
+    from sess_cli.export.story import Story, usual_redactor
 
-    document.write(Story(db, row, story.usual_redactor()), out, utc=utc)
+    markdown.write(Story(db, row, usual_redactor()), out, utc=utc)
 
 
 def id_of(db: apsw.Connection, session: SessionId) -> str:
@@ -194,8 +192,7 @@ def read_in_pager(
     utc: bool,
 ) -> None:
     """Like `sess show`, at the first of the words; returns when the pager is closed."""
-    from sess_cli.render.transcript import TranscriptView
-    from sess_cli.terminal import pager  # must not delay the first keystroke
+    from sess_cli.render.transcript import TranscriptView  # must not delay the first keystroke
     from sess_schema.session import Reader
 
     row = sessions.by_key(db, session)
@@ -218,8 +215,6 @@ def _expression(words: Sequence[str]) -> str:
 def _pager_that_stays(expression: str | None = None) -> Iterator[bool]:
     """Keep `less` from exiting by itself, and let it search; yields whether there is a pager that
     waits for a key."""
-    from sess_cli.terminal import chosen_pager
-
     before = os.environ.get("SESS_PAGER")
     try:
         words = shlex.split(chosen_pager())

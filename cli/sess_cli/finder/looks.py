@@ -14,6 +14,7 @@ from sess_cli.render import layout
 from sess_common.escape import safe
 
 Piece = tuple[str, Style]
+_GAP = 1  # between the text and the scrollbar
 
 PLAIN = Style()
 BOLD = Style(bold=True)
@@ -66,10 +67,9 @@ def _flat(text: str) -> str:
     return safe(text).replace("\n", " ").replace("\t", " ")
 
 
-_GAP = 1  # between the text and the scrollbar
-
-
 class Pane(ScrollView, can_focus=True):
+    """Scrolling lines, each drawn when it becomes visible."""
+
     @property
     def line_width(self) -> int:
         return self.scrollable_content_region.width - _GAP

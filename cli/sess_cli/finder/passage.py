@@ -280,6 +280,8 @@ def _window(text: str, leaves: Sequence[Leaf]) -> tuple[str, int, int]:
 
 
 class Preview(Pane):
+    """The pane that shows the conversation around the current hit."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll_up", show=False),
         Binding("down", "scroll_down", show=False),

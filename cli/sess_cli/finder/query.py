@@ -21,7 +21,6 @@ import apsw
 from sess_cli.finder.worker import Latest
 from sess_common import times
 from sess_common.escape import safe
-from sess_schema.ids import SessionId
 from sess_schema.queries import fields, sessions
 from sess_schema.queries.fields import FIELDS, Condition, Setting
 from sess_schema.queries.search import Filter, Hit, Results, Search
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from sess_schema.ids import SessionId
     from sess_schema.queries.search.terms import Leaf, Mode
 
-
 MOST_HITS = 300
 MOST_SESSIONS = 200
 PER_CONVERSATION = 3
@@ -48,6 +46,13 @@ _RARE = 60_000  # matching events
 _RANKED_SOON = 0.012
 _STEPS = 2000  # of SQLite's virtual machine between checks of the clock
 _OF_SESSIONS = ("agent", "project", "since")
+# What was typed so far: the last word may be incomplete.
+_SHORTEST_BEGINNING = 3
+_LAST = re.compile(r'[^\s"()]+$')
+_WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a two-letter word
+_FIELD = re.compile(r"-?([a-z]+):(.*)", re.DOTALL)
+_GLOBS = ("tool", "branch")
+_UNCASED = ("Lo", "Lm")  # letters of Chinese, Japanese, Korean and others
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,41 @@ class Request:
     rows: int  # lines that fill the screen
     width: int  # of an excerpt
     whole: frozenset[int] = frozenset()  # conversations shown with every hit
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the finder shows about a session."""
+
+    row: SessionRow
+    name: str  # the short id
+    title: str
+
+
+class Cards:
+    """Cached until the index changes."""
+
+    def __init__(self) -> None:
+        self._version: int | None = None
+        self._made: dict[SessionId, Card] = {}
+        self._ids: ShortIds | None = None
+
+    def refresh(self, db: apsw.Connection) -> None:
+        version = db.pragma("data_version")
+        if version != self._version:
+            self._version = version
+            self._made.clear()
+            self._ids = None
+
+    def of(self, db: apsw.Connection, key: SessionId) -> Card:
+        return self._made.get(key) or self.made(db, sessions.by_key(db, key))
+
+    def made(self, db: apsw.Connection, row: SessionRow) -> Card:
+        if self._ids is None:
+            self._ids = ShortIds(db)
+        title = " ".join(safe(sessions.title_of(db, row)).split())
+        card = self._made[row.key] = Card(row, self._ids.of(row), title)
+        return card
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +132,7 @@ class _Wanted:
 
     @property
     def begun(self) -> str:
+        """With the last word as it may go on."""
         return open_ended(self.text) if self.mode == "words" else self.text
 
 
@@ -157,17 +198,17 @@ class Finding:
                 yield _Wanted(way.words, way.why, mode)
 
     def _newest_sessions(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> bool:
-        def given(name: str) -> list[str]:
-            return [one.value for one in request.filters if one.field == name]
+        def values(field: str) -> list[str]:
+            return [chosen.value for chosen in request.filters if chosen.field == field]
 
-        since = [times.since(value, utc=self._utc) for value in given("since")]
+        since = [times.since(value, utc=self._utc) for value in values("since")]
         listing = Listing(
-            given("agent"), given("project"), max(since, default=None), limit=MOST_SESSIONS
+            values("agent"), values("project"), max(since, default=None), limit=MOST_SESSIONS
         )
-        found = tuple(Conversation(self._cards.made(db, row)) for row in listing.rows(db))
-        if found:
-            self._show(Answer(request, found, deviation=wanted.deviation))
-        return bool(found)
+        newest = tuple(Conversation(self._cards.made(db, row)) for row in listing.rows(db))
+        if newest:
+            self._show(Answer(request, newest, deviation=wanted.deviation))
+        return bool(newest)
 
     def _events(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> bool:
         for step in self._steps(db, request, wanted):
@@ -308,45 +349,6 @@ def _grouped(db: apsw.Connection, ranked: Sequence[Ranked]) -> dict[SessionId, l
     return groups
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    row: SessionRow
-    name: str  # the short id
-    title: str
-
-
-class Cards:
-    def __init__(self) -> None:
-        self._version: int | None = None
-        self._known: dict[SessionId, Card] = {}
-        self._ids: ShortIds | None = None
-
-    def refresh(self, db: apsw.Connection) -> None:
-        version = db.pragma("data_version")
-        if version != self._version:
-            self._version = version
-            self._known.clear()
-            self._ids = None
-
-    def of(self, db: apsw.Connection, key: SessionId) -> Card:
-        return self._known.get(key) or self.made(db, sessions.by_key(db, key))
-
-    def made(self, db: apsw.Connection, row: SessionRow) -> Card:
-        if self._ids is None:
-            self._ids = ShortIds(db)
-        title = " ".join(safe(sessions.title_of(db, row)).split())
-        card = self._known[row.key] = Card(row, self._ids.of(row), title)
-        return card
-
-
-SHORTEST_BEGINNING = 3
-_LAST = re.compile(r'[^\s"()]+$')
-_WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a two-letter word
-_FIELD = re.compile(r"-?([a-z]+):(.*)", re.DOTALL)
-_GLOBS = ("tool", "branch")
-_UNCASED = ("Lo", "Lm")  # letters of Chinese, Japanese, Korean and others
-
-
 def open_ended(text: str) -> str:
     """The query with the last word as a prefix: `retry time` means `retry time*`."""
     if text.count('"') % 2:
@@ -375,7 +377,7 @@ def unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
 def short_word(text: str) -> str:
     """A last word too short to be a prefix: it should not empty the screen."""
     word = _WORD.search(text)
-    if word is None or len(word[0]) >= SHORTEST_BEGINNING or _whole_when_short(word[0]):
+    if word is None or len(word[0]) >= _SHORTEST_BEGINNING or _whole_when_short(word[0]):
         return ""
     return word[0]
 
@@ -386,12 +388,12 @@ def _whole_when_short(word: str) -> bool:
 
 
 def _last(text: str) -> str:
-    found = _LAST.search(text)
-    return found[0] if found else ""
+    word = _LAST.search(text)
+    return word[0] if word else ""
 
 
 def _extends(last: str) -> bool:
     if last.startswith("-") or last in ("AND", "OR"):
         return False
     word = _WORD.search(last)
-    return word is not None and len(word[0]) >= SHORTEST_BEGINNING
+    return word is not None and len(word[0]) >= _SHORTEST_BEGINNING
