@@ -11,7 +11,7 @@ from hashlib import sha256
 from html import escape
 from typing import Any, BinaryIO
 
-from sess_cli.export import ansi, files, forge, json_values, shapes
+from sess_cli.export import ansi, files, forge, json_values, meaning
 from sess_cli.export.files import Failures, all_or_nothing
 from sess_cli.export.json_values import as_json
 from sess_cli.export.notice_names import NAMES
@@ -169,18 +169,18 @@ class _Document:
             yield from self._agent(item.agent)
 
     def _inside(self, item: Item) -> Iterator[str]:
-        kind = shapes.kind_of(item)
+        kind = meaning.kind_of(item)
         changes = _changes(item)
-        if kind == shapes.TODO and shapes.todos(item):
-            for todo in shapes.todos(item):
+        if kind == meaning.TODO and meaning.todos(item):
+            for todo in meaning.todos(item):
                 yield f"- [{_BOX[todo.state]}] {escaped(todo.text)}"
             yield ""
         elif changes:
             yield from fenced(self._shown(changes), "diff")
         elif kind == "shell":
-            yield from fenced(self._shown(shapes.command(item)), "sh")
+            yield from fenced(self._shown(meaning.command(item)), "sh")
         elif kind == "write":
-            yield from fenced(self._shown(shapes.written(item) or ""))
+            yield from fenced(self._shown(meaning.written(item) or ""))
         else:
             yield from fenced(self._shown(_arguments(item)))
         output = ansi.plain(item.output)
@@ -215,9 +215,9 @@ class _Document:
 
 def _changes(item: Item) -> str:
     """An edit as a diff, with the file's line numbers if the agent recorded them."""
-    if patch := shapes.patch_text(item):
+    if patch := meaning.patch_text(item):
         return patch
-    if shapes.kind_of(item) == kinds.WRITE and not edits.hunks_of(item.edits):
+    if meaning.kind_of(item) == kinds.WRITE and not edits.hunks_of(item.edits):
         return ""
     lines = (line for edit in edits.shown(item.edits) for line in edits.lines(edit))
     return "\n".join(f"{line.sign} {line.text}" for line in lines)
@@ -226,7 +226,7 @@ def _changes(item: Item) -> str:
 def _arguments(item: Item) -> str:
     return "\n".join(
         f"{name}: {value if isinstance(value, str) else as_json(value).decode()}"
-        for name, value in shapes.arguments(item)
+        for name, value in meaning.arguments(item)
     )
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from sess_cli.export import json_values, shapes
+from sess_cli.export import json_values, meaning
 from sess_cli.export.film import rows
 from sess_cli.export.film.rows import Look, Row
 from sess_cli.export.film.scenes import Body, Call, Scene, ending
@@ -149,7 +149,7 @@ class Painter:
     # -- calls
 
     def _call(self, item: Item, scene: Scene) -> None:
-        kind = scene.kind = shapes.kind_of(item)
+        kind = scene.kind = meaning.kind_of(item)
         if kind not in _SCENES:
             kind = scene.kind = "tool"
         scene.wait = max(0, item.duration_ms or 0)
@@ -162,11 +162,11 @@ class Painter:
             scene.call = Call(kind, self._tool(item), subject, "", item.status or "pending")
 
     def _shell(self, item: Item, scene: Scene) -> None:
-        command = shapes.command(item).strip()
+        command = meaning.command(item).strip()
         if not command:
             return
         scene.typed = True
-        if words := rows.one_line(shapes.description(item)):
+        if words := rows.one_line(meaning.description(item)):
             scene.above = [rows.cut(rows.row((f"# {words}", rows.DIM)), self._room)]
         lines: list[Row] = []
         for number, line in enumerate(command[:4000].split("\n")):
@@ -181,7 +181,7 @@ class Painter:
         scene.call = Call("shell", self._tool(item), command[:2000], output, status)
 
     def _plain_call(self, item: Item, scene: Scene) -> None:
-        plan = shapes.says(item, "plan") if scene.kind == "tool" else ""
+        plan = meaning.says(item, "plan") if scene.kind == "tool" else ""
         scene.head = Body([self._heading(item, "" if plan else self._subject(item, scene.kind))])
         if plan:
             drawn = rows.markdown_rows(plan, self._room - 4)
@@ -199,7 +199,7 @@ class Painter:
         scene.body = Body(diff.rows, diff.hidden, indent="    ")
 
     def _write(self, item: Item, scene: Scene) -> None:
-        text = (shapes.written(item) or "").rstrip("\n")
+        text = (meaning.written(item) or "").rstrip("\n")
         count = rows.row((f"  {amounts.plural(rows.line_count(text), 'line')}", Look("green")))
         scene.head = Body([self._heading(item, self._subject(item, "write"), count)])
         shown = [
@@ -210,7 +210,7 @@ class Painter:
             scene.body = Body(shown, rows.line_count(text) - len(shown), indent="    ")
 
     def _todo(self, item: Item, scene: Scene) -> None:
-        todos = [todo for todo in shapes.todos(item) if todo.text.strip()]
+        todos = [todo for todo in meaning.todos(item) if todo.text.strip()]
         done = sum(todo.state == "done" for todo in todos)
         count = rows.row((f"  {done} of {len(todos)} done", rows.DIM)) if todos else ()
         scene.head = Body([self._heading(item, "", count)])
@@ -234,7 +234,7 @@ class Painter:
         bar = rows.row(("  │ ", Look("teal")))
         room = min(self._room, rows.WIDEST_PROSE) - 4
         lines: list[Row] = []
-        if prompt := rows.one_line(shapes.prompt(item)):
+        if prompt := rows.one_line(meaning.prompt(item)):
             lines.append(rows.cut(rows.row((f"❯ {prompt}", Look("user"))), room))
         answer = item.output
         if item.agent is not None:
@@ -255,7 +255,7 @@ class Painter:
 
     def _heading(self, item: Item, subject: str, more: Row = ()) -> Row:
         colour = "red" if item.failed else "dim" if item.status == "pending" else "green"
-        name = _TOOL_NAMES.get(shapes.kind_of(item)) or self._tool(item)
+        name = _TOOL_NAMES.get(meaning.kind_of(item)) or self._tool(item)
         after = rows.width(more)
         room = max(8, self._room - layout.cells(name) - after - 4)
         failed = "  ✗ DENIED" if item.status == "denied" else "  ✗ FAILED" if item.failed else ""
@@ -277,11 +277,11 @@ class Painter:
 
     def _subject(self, item: Item, kind: str) -> str:
         if kind == "agent":
-            words = shapes.description(item) or rows.first_line(shapes.prompt(item), 120)
+            words = meaning.description(item) or rows.first_line(meaning.prompt(item), 120)
             return words or item.summary
         if kind == "todo":
             return ""
-        path = shapes.path_of(item)
+        path = meaning.path_of(item)
         if kind == "search" or not path:
             return item.summary or path
         project = self._story.project

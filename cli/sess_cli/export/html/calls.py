@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from sess_cli.export import ansi, json_values, shapes
+from sess_cli.export import ansi, json_values, meaning
 from sess_cli.export.ansi import Style
 from sess_cli.export.html import highlight, markup, prose
 from sess_cli.export.html.markup import text
@@ -46,8 +46,8 @@ _SIGNS = {" ": "span", "+": "ins", "-": "del", "@": "i"}
 
 
 def kind_of(item: Item) -> str:
-    """The CSS class of a card: a kind of `shapes`, or `other` if it lacks its arguments."""
-    kind = shapes.kind_of(item)
+    """The CSS class of a card: a kind of `meaning`, or `other` if it lacks its arguments."""
+    kind = meaning.kind_of(item)
     if kind == kinds.PLAN:
         return kind if _plan(item) else kinds.OTHER
     if kind == kinds.QUESTION:
@@ -68,24 +68,24 @@ def name(item: Item) -> str:
 def gist(item: Item, kind: str) -> str:
     """A one-line summary of the call, as markup."""
     if kind == "shell":
-        return text(markup.line(shapes.description(item)))
+        return text(markup.line(meaning.description(item)))
     if kind in ("edit", "write", "read"):
         return _file(item)
     if kind == "todo":
-        listed = shapes.todos(item)
+        listed = meaning.todos(item)
         done = sum(todo.state == "done" for todo in listed)
         return text(f"{done} of {len(listed)} done") if listed else ""
     if kind == "agent":
-        return text(markup.line(shapes.description(item) or item.summary))
+        return text(markup.line(meaning.description(item) or item.summary))
     if kind in ("question", "plan"):
         return ""
     if kind == "fetch":
-        about = shapes.page(item) or item.summary
+        about = meaning.page(item) or item.summary
         shown = text(markup.line(about))
         return markup.link(about, shown) or shown
     if kind == "search":
-        about = shapes.pattern(item) or item.summary
-        where = shapes.path_of(item)
+        about = meaning.pattern(item) or item.summary
+        where = meaning.path_of(item)
         inside = f' <span class="where">in {text(markup.line(where))}</span>' if where else ""
         return f"<code>{text(markup.line(about))}</code>{inside if where != about else ''}"
     if isinstance(item.given, dict) and item.summary == ", ".join(map(str, item.given)):
@@ -109,9 +109,9 @@ def answered(item: Item, kind: str) -> str:
 
 
 def _shell(item: Item) -> str:
-    command = shapes.command(item)
+    command = meaning.command(item)
     rest = _rest(
-        item, "command", "cmd", "script", shown=(shapes.description(item),), told=(command,)
+        item, "command", "cmd", "script", shown=(meaning.description(item),), told=(command,)
     )
     if not command:
         return rest
@@ -121,7 +121,7 @@ def _shell(item: Item) -> str:
 
 def _edit(item: Item) -> str:
     drawn = "".join(_diff(edit) for edit in edits.shown(item.edits))
-    if patch := shapes.patch_text(item):
+    if patch := meaning.patch_text(item):
         return drawn + markup.details("Original patch", _terminal_html(patch))
     return drawn + _rest(item, *_EDITED, *calls.PATHS, *calls.CONTENTS, told=_edited(item))
 
@@ -137,15 +137,15 @@ def _diff(edit: Edit) -> str:
 
 
 def _write(item: Item) -> str:
-    content = (shapes.written(item) or "").removesuffix("\n")
+    content = (meaning.written(item) or "").removesuffix("\n")
     hunks = edits.hunks_of(item.edits)
     changed = markup.details("Changes", _diff(item.edits[0])) if hunks else ""
-    whole = _numbered(content, shapes.path_of(item), range(1, content.count("\n") + 2))
+    whole = _numbered(content, meaning.path_of(item), range(1, content.count("\n") + 2))
     return whole + changed + _rest(item, *calls.CONTENTS, *calls.PATHS)
 
 
 def _todo(item: Item) -> str:
-    listed = shapes.todos(item)
+    listed = meaning.todos(item)
     if not listed:
         return _arguments(item)
     rows = []
@@ -159,21 +159,21 @@ def _todo(item: Item) -> str:
 
 
 def _agent(item: Item) -> str:
-    wanted = shapes.prompt(item)
+    wanted = meaning.prompt(item)
     if not wanted:
         return _arguments(item)
     return markup.details("Prompt", prose.html(wanted)) + _rest(
-        item, "prompt", "task", shown=(shapes.description(item),)
+        item, "prompt", "task", shown=(meaning.description(item),)
     )
 
 
 def _web(item: Item) -> str:
-    return _rest(item, shown=(shapes.page(item),))
+    return _rest(item, shown=(meaning.page(item),))
 
 
 def _search(item: Item) -> str:
-    about = shapes.pattern(item)
-    return _rest(item, shown=(about, shapes.path_of(item), item.summary))
+    about = meaning.pattern(item)
+    return _rest(item, shown=(about, meaning.path_of(item), item.summary))
 
 
 def _read(item: Item) -> str:
@@ -181,7 +181,7 @@ def _read(item: Item) -> str:
 
 
 def _plan(item: Item) -> str:
-    return shapes.says(item, "plan")
+    return meaning.says(item, "plan")
 
 
 def _asked_plan(item: Item) -> str:
@@ -224,7 +224,7 @@ def _questions(item: Item) -> list[dict[str, Any]]:
 
 def _arguments(item: Item) -> str:
     if not isinstance(item.given, dict):
-        return _arguments_html(shapes.arguments(item))
+        return _arguments_html(meaning.arguments(item))
     return _rest(item, shown=(item.summary,))
 
 
@@ -302,7 +302,7 @@ def _content(item: Item) -> str:
     rest = item.output[block.end() :].strip()
     title = "Reminder" if rest.startswith("<system-reminder>") else markup.line(rest, 120)
     said = markup.details(title, result_html(rest)) if rest else ""
-    return _numbered(code, shapes.path_of(item), numbers) + said
+    return _numbered(code, meaning.path_of(item), numbers) + said
 
 
 def exit_code(item: Item) -> str:
@@ -321,7 +321,7 @@ def _failure(item: Item, kind: str) -> str:
 
 
 def _file(item: Item) -> str:
-    path = shapes.path_of(item)
+    path = meaning.path_of(item)
     if not path:
         return text(markup.line(item.summary))
     folder, slash, base = path.rpartition("/")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from sess_cli.export import shapes
+from sess_cli.export import meaning
 from sess_cli.export.html import markup, masthead
 from sess_cli.export.story import Commit, Item
 from sess_cli.render import amounts, tallies
@@ -194,7 +194,7 @@ class Strip:
         if item.type == "user":
             self._marks.append(("prompt", self._spent, self._spent))
         elif item.type == "tool_use":
-            lane = _LANE_OF.get(shapes.kind_of(item), "other")
+            lane = _LANE_OF.get(meaning.kind_of(item), "other")
             taken = min(item.duration_ms or 0, _LONGEST_PAUSE)
             self._marks.append((lane, self._spent, self._spent + taken))
             if item.failed:

@@ -14,7 +14,7 @@ from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING
 
-from sess_cli.export import json_values, shapes
+from sess_cli.export import json_values, meaning
 from sess_cli.export.files import new_file
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import cards, markup, prose, shell
@@ -209,10 +209,10 @@ def _is_aside(item: Item) -> bool:
 
 def _tally_name(item: Item) -> str:
     """The name of a call in a list of counts."""
-    kind = shapes.kind_of(item)
+    kind = meaning.kind_of(item)
     if kind == kinds.FETCH:
-        return "search" if shapes.says(item, "query") else "fetch"
-    return kind if kind == shapes.TODO else (item.tool or "tool").lower()
+        return "search" if meaning.says(item, "query") else "fetch"
+    return kind if kind == meaning.TODO else (item.tool or "tool").lower()
 
 
 # -- files

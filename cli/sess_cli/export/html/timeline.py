@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sess_cli.export import ansi, json_values, shapes
+from sess_cli.export import ansi, json_values, meaning
 from sess_cli.export.html import calls, cards, shell
 from sess_cli.export.html.markup import attr, unmarked
 from sess_cli.export.html.markup import text as escaped
@@ -114,7 +114,7 @@ class Rows:
 
     def _label(self, item: Item) -> str:
         if item.type == "tool_use":
-            name, kind = item.tool or "tool", f"call {shapes.kind_of(item)}"
+            name, kind = item.tool or "tool", f"call {meaning.kind_of(item)}"
         elif item.type == "assistant":
             name, kind = self._speaker, "assistant"
         else:
@@ -203,12 +203,12 @@ def _sections(item: Item) -> Iterator[str]:
 
 def _given(item: Item) -> Iterator[str]:
     """The call's arguments, nothing twice."""
-    kind, path = shapes.kind_of(item), shapes.path_of(item)
+    kind, path = meaning.kind_of(item), meaning.path_of(item)
     shown = {path}
     if kind in _FILES:
         yield _section("File", escaped(path or "Unknown file"))
         if kind == "write":
-            content = shapes.written(item) or ""
+            content = meaning.written(item) or ""
             shown.add(content)
             yield _section("Content", escaped(content))
         else:
@@ -224,7 +224,7 @@ def _given(item: Item) -> Iterator[str]:
         shown.add(said)
         if said:
             yield _section("Command", escaped(said))
-    rest = [(name, value) for name, value in shapes.arguments(item) if not _is_shown(value, shown)]
+    rest = [(name, value) for name, value in meaning.arguments(item) if not _is_shown(value, shown)]
     if rest:
         only = kind not in _FILES and shown <= {"", path} and not (kind in _TARGETS and path)
         name = ("Target" if kind in _TARGETS else "Command") if only else "Arguments"
@@ -233,8 +233,8 @@ def _given(item: Item) -> Iterator[str]:
 
 def _said(item: Item, kind: str) -> str:
     if kind == "shell":
-        return shapes.command(item)
-    return shapes.prompt(item) if kind == "agent" else ""
+        return meaning.command(item)
+    return meaning.prompt(item) if kind == "agent" else ""
 
 
 def _is_shown(value: Any, shown: set[str]) -> bool:

@@ -21,9 +21,8 @@ def kind_of(item: Item) -> str:
         return kinds.WRITE
     if kind in (kinds.EDIT, kinds.WRITE):
         return kinds.EDIT if item.edits else kinds.OTHER
-    return (
-        TODO if kind == kinds.PLAN and calls.todos_in(calls.named(item.given)) is not None else kind
-    )
+    listed = calls.todos_in(calls.named(item.given)) if kind == kinds.PLAN else None
+    return kind if listed is None else TODO
 
 
 def path_of(item: Item) -> str:
