@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 from tests.cli.finder.screen import drive, program
 
+from sess_cli import resuming
 from sess_cli.finder import actions
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
@@ -96,7 +97,7 @@ def test_a_hostile_id_never_names_a_file_elsewhere(world):
 
 def resume_of(world, native_id):
     with closing(open_reader(world.state / "index.db")) as db:
-        return actions.resume(db, sessions.resolve(db, native_id).key)
+        return resuming.resume(db, sessions.resolve(db, native_id).key)
 
 
 def test_resuming_means_the_agent_in_its_project(world):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden_home import GoldenWorld, agents
+from tests.must import must
 from typer.testing import CliRunner
 
 from sess_cli import fresh
@@ -265,7 +266,7 @@ def test_a_link_on_the_way_that_leads_elsewhere_is_noticed(here, tmp_path, capfd
 def test_agents_open_no_file_by_themselves():
     """The linter holds the same for the functions of `os`, and cannot for this one."""
     for package in (families, sources):
-        for path in Path(package.__file__).parent.rglob("*.py"):
+        for path in Path(must(package.__file__)).parent.rglob("*.py"):
             names = {node.id for node in ast.walk(ast.parse(path.read_bytes()))
                      if isinstance(node, ast.Name)}  # fmt: skip
             assert "open" not in names, path
