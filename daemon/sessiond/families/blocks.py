@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Title
+from sessiond.sourcekit.base import Record, Result
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_text, content_blocks, prompt_title, result_text
+from sessiond.sourcekit.values import as_text, content_blocks, result_text
 
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _THOUGHTS = frozenset({"thinking", "anthropic_thinking", "reasoning", "reasoning_trace"})
@@ -52,9 +52,7 @@ def read_blocks(
             images += 1
     prompt = "\n".join(filter(None, typed)).strip()
     if prompt or (images and not record.results):
-        record.events.append(Event("user", prompt or "[image]", images=images))
-    if title := prompt_title(prompt):
-        record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(prompt, images)
     _join(record)
 
 

@@ -13,7 +13,6 @@ from sessiond.sourcekit.base import (
     TITLE_AI,
     Described,
     Event,
-    Link,
     Record,
     Result,
     SessionSpec,
@@ -124,7 +123,7 @@ class EventParser:
             return
         record.sidechain, record.subagent, record.cwd = True, agent, self._cwd
         if parent and agent not in self._linked:
-            record.links.append(Link(agent, parent, LINK_META))
+            record.link(agent, parent, LINK_META)
             self._linked = [*self._linked, agent][-_REMEMBERED:]
 
     # -- the session
@@ -157,7 +156,7 @@ class EventParser:
         if data.get("success") is False:
             record.say("system", data.get("error"), labels.ERROR)
             return
-        record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+        record.say("system", "Conversation compacted", labels.COMPACT)
         if summary := as_text(data.get("summaryContent")):
             record.events.append(Event("summary", summary, label=labels.COMPACT))
 
@@ -406,8 +405,8 @@ def _status(
     codes = [block.get("exitCode") for block in contents]
     codes.append(as_dict(data.get("shellExecution")).get("exitCode"))
     known = [code for code in codes if isinstance(code, int) and not isinstance(code, bool)]
-    if not known and (found := _EXIT.search(output[-_TAIL:])):
-        known = [int(found[1])]
+    if not known and (match := _EXIT.search(output[-_TAIL:])):
+        known = [int(match[1])]
     return "error" if any(known) else "ok"
 
 
@@ -419,7 +418,7 @@ def _blocks(value: Any) -> Iterator[dict[str, Any]]:
 
 def summed(end: dict[str, Any], session: str) -> list[Usage]:
     """What a whole session used, by model; each later sum includes the earlier ones."""
-    found = []
+    usages = []
     for model, metric in as_dict(end.get("modelMetrics")).items():
         usage, details = (as_dict(as_dict(metric).get(n)) for n in ("usage", "tokenDetails"))
         names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
@@ -428,13 +427,13 @@ def summed(end: dict[str, Any], session: str) -> list[Usage]:
         used = usage_of(f"{session}:{model}", model, counts, output, reasoning)
         if details and not (used.input_tokens or used.output_tokens):
             used = _detailed(details, session, model, reasoning)
-        found.append(used)
-    if not any(used.input_tokens or used.output_tokens for used in found):
+        usages.append(used)
+    if not any(used.input_tokens or used.output_tokens for used in usages):
         details = as_dict(end.get("tokenDetails"))
-        found = [_detailed(details, session, end.get("currentModel"), 0)]
-    for used in found:
+        usages = [_detailed(details, session, end.get("currentModel"), 0)]
+    for used in usages:
         used.fallback = SUMMED
-    return [used for used in found if used.input_tokens or used.output_tokens]
+    return [used for used in usages if used.input_tokens or used.output_tokens]
 
 
 def _detailed(details: dict[str, Any], session: str, model: Any, reasoning: Any) -> Usage:

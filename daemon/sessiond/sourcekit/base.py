@@ -172,6 +172,12 @@ class Record:
         if title := prompt_title(text, label):
             self.titles.append(Title(title, TITLE_PROMPT))
 
+    def link(
+        self, native_id: str, call_id: str, rank: int = LINK_RESULT, home: str | None = None
+    ) -> None:
+        """Name the session of a subagent, and the call that started it."""
+        self.links.append(Link(native_id, call_id, rank, home))
+
 
 @dataclass(slots=True, frozen=True)
 class SessionSpec:
@@ -442,6 +448,14 @@ def whole_json(data: bytes) -> Any:
         value, _ = decode(data)
     except ValueError:
         raise NotReady("is not complete JSON") from None
+    return value
+
+
+def whole_object(data: bytes, items: str, reason: str) -> dict[str, Any]:
+    """The object of a document, which has a list of this name; otherwise it is not ready."""
+    value = whole_json(data)
+    if not isinstance(value, dict) or not isinstance(value.get(items), list):
+        raise NotReady(reason)
     return value
 
 

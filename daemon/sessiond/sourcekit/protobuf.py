@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
+_NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5  # how a value is written
+_SIZES = {_EIGHT: 8, _FOUR: 4}
 _LONGEST_NUMBER = 10  # bytes
 _LARGEST_FIELD = 1 << 29
 _DEEPEST = 16
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values of variable length, up to the first invalid field."""
+    return iter(_read(data)[0])
+
+
+def members(data: bytes, field: int) -> list[bytes]:
+    """The values of variable length of one field."""
+    return [value for number, value in fields(data) if number == field and isinstance(value, bytes)]
+
+
+def member(data: bytes, field: int) -> bytes | None:
+    """The last value of a field, which is the one that counts."""
+    return next(reversed(members(data, field)), None)
+
+
+def text_of(data: bytes, field: int) -> str:
+    return (member(data, field) or b"").decode("utf-8", "replace")
+
+
+def whole_number(data: bytes, field: int) -> int | None:
+    numbers = [value for number, value in fields(data) if number == field]
+    return next((value for value in reversed(numbers) if isinstance(value, int)), None)
 
 
 class Message:
@@ -15,37 +40,13 @@ class Message:
 
     def __init__(self, data: object = b"") -> None:
         self._fields: dict[int, list[int | bytes]] = {}
-        self.whole = True
-        if isinstance(data, bytes):
-            self.whole = self._read(data)
-
-    def _read(self, data: bytes) -> bool:
-        at = 0
-        while at < len(data):
-            key, at = _number(data, at)
-            field, kind = key >> 3, key & 7
-            if at < 0 or not 0 < field < _LARGEST_FIELD:
-                return False
-            value: int | bytes
-            if kind == _NUMBER:
-                value, at = _number(data, at)
-                if at < 0:
-                    return False
-            elif kind in (_EIGHT, _FOUR, _BYTES):
-                size = 8 if kind == _EIGHT else 4
-                if kind == _BYTES:
-                    size, at = _number(data, at)
-                if at < 0 or at + size > len(data):
-                    return False
-                value, at = data[at : at + size], at + size
-            else:
-                return False
+        values, self.whole = _read(data) if isinstance(data, bytes) else ([], True)
+        for field, value in values:
             self._fields.setdefault(field, []).append(value)
-        return True
 
     def number(self, field: int) -> int | None:
-        found = self._fields.get(field, (None,))[0]
-        return found if isinstance(found, int) else None
+        value = self._fields.get(field, (None,))[0]
+        return value if isinstance(value, int) else None
 
     def blobs(self, field: int) -> list[bytes]:
         return [value for value in self._fields.get(field, ()) if isinstance(value, bytes)]
@@ -55,12 +56,12 @@ class Message:
         message = self
         for field in path[:-1]:
             message = message.message(field)
-        found = message.blobs(path[-1])
-        return found[0].decode("utf-8", "replace") if found else ""
+        blobs = message.blobs(path[-1])
+        return blobs[0].decode("utf-8", "replace") if blobs else ""
 
     def message(self, field: int) -> Message:
-        found = self.blobs(field)
-        return Message(found[0] if found else b"")
+        blobs = self.blobs(field)
+        return Message(blobs[0] if blobs else b"")
 
     def messages(self, field: int) -> list[Message]:
         return [Message(blob) for blob in self.blobs(field)]
@@ -84,6 +85,32 @@ class Message:
                     yield from inner.texts(depth + 1)
 
 
+def _read(data: bytes) -> tuple[list[tuple[int, int | bytes]], bool]:
+    """The fields, and whether all of the data could be read; values of fixed size are left out."""
+    values: list[tuple[int, int | bytes]] = []
+    at = 0
+    while at < len(data):
+        key, at = _number(data, at)
+        field, kind = key >> 3, key & 7
+        if at < 0 or not 0 < field < _LARGEST_FIELD:
+            return values, False
+        size = number = 0
+        if kind == _NUMBER:
+            number, at = _number(data, at)
+        elif kind == _BYTES:
+            size, at = _number(data, at)
+        elif kind in _SIZES:
+            size = _SIZES[kind]
+        else:
+            return values, False
+        if at < 0 or at + size > len(data):
+            return values, False
+        if kind not in _SIZES:
+            values.append((field, number if kind == _NUMBER else data[at : at + size]))
+        at += size
+    return values, True
+
+
 def _number(data: bytes, at: int) -> tuple[int, int]:
     """A number and where it ends; a negative place if it does not."""
     value = 0
@@ -103,61 +130,3 @@ def _plain(blob: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     return text if all(one.isprintable() or one in "\n\r\t" for one in text) else ""
-
-
-_VARINT, _FIXED64, _BYTES_WIRE, _FIXED32 = 0, 1, 2, 5  # wire types
-_LONGEST_VARINT = 10
-
-
-def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and length-delimited values, up to the first invalid field."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        wire, number, size = tag & 7, 0, 0
-        if wire == _VARINT:
-            number, at = _varint(data, at)
-        elif wire in (_FIXED64, _FIXED32):
-            at += 8 if wire == _FIXED64 else 4
-        elif wire == _BYTES_WIRE:
-            size, at = _varint(data, at)
-        else:
-            return
-        if tag < 8 or at + size > len(data):
-            return
-        if wire == _VARINT:
-            yield tag >> 3, number
-        elif wire == _BYTES_WIRE:
-            yield tag >> 3, data[at : at + size]
-            at += size
-
-
-def members(data: bytes, number: int) -> list[bytes]:
-    """The length-delimited values of one field."""
-    return [value for found, value in fields(data) if found == number and isinstance(value, bytes)]
-
-
-def member(data: bytes, number: int) -> bytes | None:
-    """The last value of a field, which is the one that counts."""
-    found = members(data, number)
-    return found[-1] if found else None
-
-
-def text_of(data: bytes, number: int) -> str:
-    return (member(data, number) or b"").decode("utf-8", "replace")
-
-
-def whole_number(data: bytes, number: int) -> int | None:
-    found = [value for one, value in fields(data) if one == number and isinstance(value, int)]
-    return found[-1] if found else None
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and the position after it, which is past the end if there is no number."""
-    number = shift = 0
-    for place in range(at, min(at + _LONGEST_VARINT, len(data))):
-        number |= (data[place] & 0x7F) << shift
-        if data[place] < 0x80:
-            return number, place + 1
-        shift += 7
-    return 0, len(data) + 1

@@ -159,10 +159,10 @@ def read_run(run: Run, session: str) -> Iterator[tuple[str, dict[str, Any], Reco
             proposed = list(_proposed(text))
         else:
             for line in block.lines:
-                if found := _MODEL.match(line):
-                    model = found[1]
-                if found := _VERSION.match(line):
-                    record.version = found[1]
+                if match := _MODEL.match(line):
+                    model = match[1]
+                if match := _VERSION.match(line):
+                    record.version = match[1]
             _note(record, block.lines, proposed, model)
         yield str(number), {"role": block.role, "text": "\n".join(block.lines)}, record
 
@@ -236,19 +236,19 @@ def _note(record: Record, lines: list[str], proposed: list[Edit], model: str | N
 
 def _done(line: str, proposed: list[Edit]) -> Event | None:
     """What Aider did with an answer, or refused to do."""
-    if found := _APPLIED.fullmatch(line):
-        event = _edit(found[1], proposed)
+    if match := _APPLIED.fullmatch(line):
+        event = _edit(match[1], proposed)
         event.status = "ok"
         return event
-    if found := _LEFT.fullmatch(line):
-        event = _edit(found[1] or found[2], proposed)
+    if match := _LEFT.fullmatch(line):
+        event = _edit(match[1] or match[2], proposed)
         event.status, event.output = "denied", line
         return event
-    if found := _CREATED.fullmatch(line):
-        given: dict[str, Any] = {"path": found[1], "content": ""}
+    if match := _CREATED.fullmatch(line):
+        given: dict[str, Any] = {"path": match[1], "content": ""}
         event = _TOOLS.call("create", given, None, None)
-    elif found := _RUNNING.fullmatch(line):
-        event = _TOOLS.call("run", {"command": found[1]}, None, None)
+    elif match := _RUNNING.fullmatch(line):
+        event = _TOOLS.call("run", {"command": match[1]}, None, None)
     else:
         return None
     event.status = "ok"
@@ -271,24 +271,24 @@ def _same(one: str, other: str) -> bool:
 def _proposed(text: str) -> Iterator[Edit]:
     """The changes in an answer: blocks to search and replace, or diffs, below the file's name."""
     name, at = "", 0
-    for found in _SEARCH.finditer(text):
-        before = [line for line in text[at : found.start()].splitlines() if line.strip()]
+    for match in _SEARCH.finditer(text):
+        before = [line for line in text[at : match.start()].splitlines() if line.strip()]
         named = [line for line in before if not _FENCE.match(line)]
         if named:
             name = named[-1].strip().strip("*`:#").strip()
-        end = text.find("REPLACE", found.start())
+        end = text.find("REPLACE", match.start())
         at = end + len("REPLACE") if end >= 0 else len(text)
-        yield from edits_of_blocks(text[found.start() : at], name)
+        yield from edits_of_blocks(text[match.start() : at], name)
     if not at:
         yield from edits_of_patch(text)
 
 
 def _usage(line: str, around: str, model: str | None) -> Usage | None:
-    found = _TOKENS.match(line)
-    if found is None:
+    match = _TOKENS.match(line)
+    if match is None:
         return None
     sent, write, hit, received = (
-        _count(found[name]) for name in ("sent", "write", "hit", "received")
+        _count(match[name]) for name in ("sent", "write", "hit", "received")
     )
     cost = _COST.search(around)
     return Usage(

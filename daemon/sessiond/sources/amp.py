@@ -13,15 +13,13 @@ from sessiond.sourcekit.base import (
     Conversation,
     Event,
     Item,
-    Link,
-    NotReady,
     Record,
     Result,
     SessionSpec,
     Source,
     Usage,
     borrowed_times,
-    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.toolbox import Toolbox, run_by_user
@@ -42,7 +40,9 @@ _THREAD, _DOCUMENT = "T-", ".json"
 
 class _Threads:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        yield read_thread(path, data)
+        thread = whole_object(data, "messages", "is not a thread of Amp")
+        stem = os.path.splitext(os.path.basename(path))[0]
+        yield _conversation(as_text(thread.get("id")) or stem, thread)
 
 
 class AmpSource(Source):
@@ -95,14 +95,6 @@ _TOOLS = Toolbox(
 _ENDS = {"done": "ok", "error": "error", "cancelled": "denied", "rejected-by-user": "denied"}
 
 
-def read_thread(path: str, data: bytes) -> Conversation:
-    thread = whole_json(data)
-    if not isinstance(thread, dict) or not isinstance(thread.get("messages"), list):
-        raise NotReady("is not a thread of Amp")
-    stem = os.path.splitext(os.path.basename(path))[0]
-    return _conversation(as_text(thread.get("id")) or stem, thread)
-
-
 def _conversation(name: str, thread: dict[str, Any]) -> Conversation:
     created = as_time(thread.get("created"))
     items: list[Item] = []
@@ -114,12 +106,13 @@ def _conversation(name: str, thread: dict[str, Any]) -> Conversation:
     times = borrowed_times(items, created)
     items += _billed(name, thread)
     place = _place(thread)
+    project = of_uri(place.get("uri"))
     return Conversation(
         _spec(name, thread),
         items=items,
         times=times,
-        project=of_uri(place.get("uri")),
-        project_rank=1 if of_uri(place.get("uri")) else 0,
+        project=project,
+        project_rank=1 if project else 0,
         git_branch=_branch(place),
         mode=as_text(thread.get("agentMode")),
         created_at=created,
@@ -159,7 +152,7 @@ def _read(name: str, message: dict[str, Any]) -> Record:
     )
     if caller := as_text(message.get("parentToolUseId")):
         record.sidechain, record.subagent = True, caller
-        record.links.append(Link(caller, caller, LINK_META))
+        record.link(caller, caller, LINK_META)
     typed: list[str] = []
     images = 0
     for pointer, block in content_blocks(message.get("content"), "/content", record.warnings):
@@ -231,7 +224,7 @@ def _result(call_id: str, run: dict[str, Any], pointer: str) -> Result | None:
 def _end(record: Record, state: dict[str, Any], used: dict[str, Any]) -> None:
     record.model = as_text(used.get("model"))
     if state.get("type") == "cancelled":
-        record.events.append(Event("system", "cancelled", label=labels.INTERRUPTED))
+        record.say("system", "cancelled", labels.INTERRUPTED)
     if used:
         record.usage = Usage(
             message_id=record.native_id,

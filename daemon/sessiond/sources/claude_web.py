@@ -31,7 +31,22 @@ _CONVERSATION = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\[\s*\{.*?"chat_messages"\s*
 
 class _Conversations:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
-        yield from read_conversation(data)
+        value = whole_json(data)
+        if not isinstance(value, dict):
+            raise NotReady("is not an export of conversations")
+        session = as_text(value.get("uuid"))
+        messages = value.get("chat_messages")
+        if session is None or not isinstance(messages, list):
+            return
+        model = as_text(value.get("model"))
+        items = [_item(number, message, model) for number, message in enumerate(messages)]
+        yield Conversation(
+            SessionSpec(session, title=as_text(value.get("name"))),
+            items=items,
+            model=model,
+            created_at=as_time(value.get("created_at")),
+            updated_at=as_time(value.get("updated_at")),
+        )
 
 
 class ClaudeWebSource(Source):
@@ -93,25 +108,6 @@ _TOOLS = _Tools(
 )
 _ROLES = {"human": "user", "assistant": "assistant"}
 _CALL, _RESULT, _TEXT, _SPOKEN = "tool_use", "tool_result", "text", "voice_note"
-
-
-def read_conversation(data: bytes) -> Iterator[Conversation]:
-    value = whole_json(data)
-    if not isinstance(value, dict):
-        raise NotReady("is not an export of conversations")
-    session = as_text(value.get("uuid"))
-    messages = value.get("chat_messages")
-    if session is None or not isinstance(messages, list):
-        return
-    model = as_text(value.get("model"))
-    items = [_item(number, message, model) for number, message in enumerate(messages)]
-    yield Conversation(
-        SessionSpec(session, title=as_text(value.get("name"))),
-        items=items,
-        model=model,
-        created_at=as_time(value.get("created_at")),
-        updated_at=as_time(value.get("updated_at")),
-    )
 
 
 def _item(number: int, message: Any, model: str | None) -> Item:

@@ -14,14 +14,13 @@ from sessiond.sourcekit.base import (
     Conversation,
     Event,
     Item,
-    NotReady,
     Record,
     Result,
     SessionSpec,
     Source,
     Usage,
     borrowed_times,
-    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.disk import small_file
 from sessiond.sourcekit.folders import of_uri
@@ -114,9 +113,7 @@ _UNTITLED = frozenset({"New Session", "Untitled Session"})
 
 
 def read_session(path: str, data: bytes, index: str) -> Conversation:
-    session = whole_json(data)
-    if not isinstance(session, dict) or not isinstance(session.get("history"), list):
-        raise NotReady("is not a session of Continue")
+    session = whole_object(data, "history", "is not a session of Continue")
     name = as_text(session.get("sessionId")) or os.path.splitext(os.path.basename(path))[0]
     reader = _Reader(name, as_text(session.get("chatModelTitle")))
     items = list(reader.items(session["history"]))

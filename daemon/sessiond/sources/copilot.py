@@ -15,13 +15,12 @@ from sessiond.sourcekit.base import (
     Conversation,
     Event,
     Item,
-    NotReady,
     Parser,
     Record,
     Result,
     SessionSpec,
     Source,
-    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.disk import first_object, small_file
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
@@ -148,14 +147,11 @@ class EarlySessions:
     """Reads `{sessionId, startTime, timeline}`."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        whole = whole_json(data)
-        timeline = whole.get("timeline") if isinstance(whole, dict) else None
-        if not isinstance(timeline, list):
-            raise NotReady("is not a session")
+        whole = whole_object(data, "timeline", "is not a session")
         name = os.path.splitext(os.path.basename(path))[0]
         session = as_text(whole.get("sessionId")) or name
         items = []
-        for number, entry in enumerate(timeline):
+        for number, entry in enumerate(whole["timeline"]):
             value = as_dict(entry)
             key = as_text(value.get("id")) or str(number)
             record = _record(value)
@@ -243,8 +239,8 @@ class Store:
         keys = foreign.rows(f"SELECT id FROM {_TABLE} WHERE session_id = ? ORDER BY id", (session,))
         project = None
         if foreign.has_table("sessions"):
-            found = foreign.rows("SELECT cwd FROM sessions WHERE id = ?", (session,))
-            project = next((as_text(cwd) for (cwd,) in found), None)
+            rows = foreign.rows("SELECT cwd FROM sessions WHERE id = ?", (session,))
+            project = next((as_text(cwd) for (cwd,) in rows), None)
         return Conversation(
             SessionSpec(session, resume=("copilot", "--resume", session)),
             order=[f"{session}/{number}" for (number,) in keys],

@@ -158,7 +158,7 @@ class CrushTables(Layout):
 
     def listing(self, db: Foreign, conversation: str) -> list[Listed]:
         self._callers = {}
-        found, answer = [], ""
+        listed, answer = [], ""
         for name, role, changed in db.rows(
             f"SELECT id, role, updated_at FROM {_MESSAGES}"
             " WHERE session_id = ? AND typeof(id) = 'text' ORDER BY created_at, rowid",
@@ -167,10 +167,10 @@ class CrushTables(Layout):
             if role == "assistant":
                 answer = name
             self._callers[name] = answer
-            found.append(Listed(name, (changed, answer), as_time(changed)))
-        if found and any(self._facts[name] for name in _HEAD[2:]):
-            found.append(Listed(_USAGE, tuple(self._facts[name] for name in _HEAD[2:])))
-        return found
+            listed.append(Listed(name, (changed, answer), as_time(changed)))
+        if listed and any(self._facts[name] for name in _HEAD[2:]):
+            listed.append(Listed(_USAGE, tuple(self._facts[name] for name in _HEAD[2:])))
+        return listed
 
     def fetch(
         self, db: Foreign, conversation: str, keys: Sequence[str]
@@ -304,8 +304,7 @@ def _read_part(
         if text := (as_text(data.get("text")) or "").strip():
             record.events.append(_said(record.role, text, is_summary=is_summary))
     elif kind == "reasoning":
-        if text := (as_text(data.get("thinking")) or "").strip():
-            record.events.append(Event("thinking", text))
+        record.say("thinking", data.get("thinking"))
     elif kind == "tool_call":
         tool, given = as_text(data.get("name")), decoded(data.get("input"))
         call = _scoped(record.native_id, data.get("id"))

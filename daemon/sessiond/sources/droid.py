@@ -228,7 +228,7 @@ class DroidParser:
 
     @staticmethod
     def _read_compaction(record: Record, value: dict[str, Any]) -> None:
-        record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+        record.say("system", "Conversation compacted", labels.COMPACT)
         summary = value.get("summaryText") or value.get("summary")
         record.say("summary", "\n".join(strings(summary)), labels.COMPACT)
 
@@ -244,10 +244,10 @@ def _without_reminders(content: Any, role: str | None) -> tuple[Any, list[str]]:
     kept, reminders = list[Any](), list[str]()
     for block in content:
         text = as_text(block.get("text")) if isinstance(block, dict) else None
-        found = _REMINDERS.match(text) if text else None
-        if text and found:
-            reminders.append(found[0].strip())
-            kept.append({**block, "text": text[found.end() :]})
+        match = _REMINDERS.match(text) if text else None
+        if text and match:
+            reminders.append(match[0].strip())
+            kept.append({**block, "text": text[match.end() :]})
         else:
             kept.append(block)
     return kept, reminders

@@ -134,7 +134,7 @@ class GooseTables(Layout):
 
     def listing(self, db: Foreign, conversation: str) -> list[Listed]:
         self._rows = {}
-        found = []
+        places = []
         metadata = "metadata_json" if db.has(_MESSAGES, "metadata_json") else "NULL"
         name = "message_id" if db.has(_MESSAGES, "message_id") else "NULL"
         for row, given, made, *mark in db.rows(
@@ -146,16 +146,16 @@ class GooseTables(Layout):
             while key in self._rows:  # pieces of one answer share an id
                 key += "'"
             self._rows[key] = row
-            found.append((as_time(made) or 0, 0, row, Listed(key, (made, *mark), as_time(made))))
+            places.append((as_time(made) or 0, 0, row, Listed(key, (made, *mark), as_time(made))))
         ledger = self._ledger(db, conversation)
         for row, made in ledger:
             self._rows[f"{_USAGE}{row}"] = row
             listed = Listed(f"{_USAGE}{row}", (made,), as_time(made))
-            found.append((as_time(made) or 0, 1, row, listed))
+            places.append((as_time(made) or 0, 1, row, listed))
         if not ledger and any(self._facts.get(f"accumulated_{name}_tokens") for name in _TOKENS):
             sums = tuple(self._facts.get(name) for name in _FACTS[-5:])
-            found.append((1 << 62, 1, 0, Listed(_TOTAL, sums)))
-        return [listed for *_, listed in sorted(found, key=lambda one: one[:3])]
+            places.append((1 << 62, 1, 0, Listed(_TOTAL, sums)))
+        return [listed for *_, listed in sorted(places, key=lambda one: one[:3])]
 
     @staticmethod
     def _ledger(db: Foreign, conversation: str) -> list[tuple[int, Any]]:
@@ -225,8 +225,8 @@ class GooseTables(Layout):
         ]
         columns += [f"{name}_tokens" for name in _TOKENS if db.has(_LEDGER, f"{name}_tokens")]
         row = self._rows[key]
-        for found in db.rows(f"SELECT {', '.join(columns)} FROM {_LEDGER} WHERE id = ?", (row,)):
-            value = dict(zip(columns, found, strict=True))
+        for stored in db.rows(f"SELECT {', '.join(columns)} FROM {_LEDGER} WHERE id = ?", (row,)):
+            value = dict(zip(columns, stored, strict=True))
             first = db.rows(f"SELECT min(id) FROM {_LEDGER} WHERE session_id = ?", (conversation,))[
                 0
             ][0]
@@ -277,8 +277,8 @@ def _resume(session: str) -> tuple[str, ...]:
 
 def _content(text: Any) -> Any:
     """What is not JSON is kept as text."""
-    found = decoded(text)
-    return str(text) if found is None and text is not None else found
+    value = decoded(text)
+    return str(text) if value is None and text is not None else value
 
 
 # -- messages
@@ -360,8 +360,7 @@ def _read_block(record: Record, pointer: str, block: dict[str, Any], *, spoken: 
             injected = Event("system", text, label=labels.CONTEXT)
             record.events.append(Event("assistant", text) if spoken else injected)
     elif kind == "thinking":
-        if text := block["text"].strip():
-            record.events.append(Event("thinking", text))
+        record.say("thinking", block["text"])
     elif kind in _REQUESTS:
         record.events.append(call_event(block, pointer))
     elif kind == "toolResponse":
@@ -375,7 +374,7 @@ def _read_block(record: Record, pointer: str, block: dict[str, Any], *, spoken: 
     elif kind == "error":
         record.say("system", block.get("message"), labels.API_ERROR)
     elif kind == "conversationCompacted":
-        record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+        record.say("system", "Conversation compacted", labels.COMPACT)
     elif kind not in _SILENT:
         record.warnings.append(f"content of an unknown type: {kind}")
 
@@ -490,7 +489,7 @@ def starting_call(db: Foreign, parent: str, child: str) -> str | None:
         (child,),
     )
     said = "\n".join(strings(_blocks(first[0][0]))) if first else ""
-    found = []
+    calls = []
     for (content,) in db.rows(
         "SELECT content_json FROM messages WHERE session_id = ? AND role = 'assistant'"
         " AND content_json LIKE '%toolRequest%'",
@@ -501,8 +500,8 @@ def starting_call(db: Foreign, parent: str, child: str) -> str | None:
             tool, given = as_text(value.get("name")), as_dict(value.get("arguments"))
             call_id = as_text(as_dict(block).get("id"))
             if call_id and kind_of(tool, given) == kinds.AGENT and _is_given(given, said):
-                found.append(call_id)
-    return found[0] if len(found) == 1 else None
+                calls.append(call_id)
+    return calls[0] if len(calls) == 1 else None
 
 
 def _is_given(given: dict[str, Any], said: str) -> bool:

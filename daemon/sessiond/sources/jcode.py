@@ -16,10 +16,8 @@ from sessiond.sourcekit.base import (
     LINK_PROMPT,
     SOURCE_CODE,
     TITLE_AI,
-    TITLE_PROMPT,
     Conversation,
     Event,
-    Link,
     NotReady,
     Parser,
     Record,
@@ -31,14 +29,7 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.disk import KeptFile, first_line
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import (
-    as_dict,
-    as_list,
-    as_milliseconds,
-    as_text,
-    as_time,
-    prompt_title,
-)
+from sessiond.sourcekit.values import as_dict, as_list, as_milliseconds, as_text, as_time
 
 _PLACES = (".jcode", ".jcoding")  # today's and that of the first release
 _SESSIONS, _OVERFLOW, _SUBAGENTS = "sessions", "overflow", "subagents"
@@ -249,13 +240,8 @@ class JcodeParser:
         # Nothing of before is answered now.
         self._waiting, self._running, self._moves = [], [], {}
         text = (as_text(value.get("content")) or "").strip()
-        images = value.get("images")
-        count = len(as_list(images))
         record.role = "user"
-        if text or count:
-            record.events.append(Event("user", text or "[image]", images=count))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
+        record.ask(text, len(as_list(value.get("images"))))
 
     def read_assistant(self, record: Record, value: dict[str, Any]) -> None:
         record.role = "assistant"
@@ -321,7 +307,7 @@ class JcodeParser:
         call = self._call_that_starts(name)
         self._running.append((name, subagent, call))
         if call:
-            record.links.append(Link(subagent, call, LINK_PROMPT))
+            record.link(subagent, call, LINK_PROMPT)
 
     def _call_that_starts(self, name: str) -> str:
         """Several may run at once: the call that names it, or else the first that is free."""

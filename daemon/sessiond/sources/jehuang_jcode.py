@@ -14,18 +14,16 @@ from sess_schema import kinds
 from sessiond.families.blocks import read_blocks
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
-    LINK_RESULT,
     SOURCE_CODE,
     Conversation,
     Event,
     Item,
-    Link,
     NotReady,
     Record,
     SessionSpec,
     Source,
     Usage,
-    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.disk import small_file
 from sessiond.sourcekit.folders import absolute
@@ -116,9 +114,7 @@ _COMPACTION = "compaction"
 
 
 def read_session(path: str, data: bytes, journal: str) -> Conversation:
-    snapshot = whole_json(data)
-    if not isinstance(snapshot, dict) or not isinstance(snapshot.get("messages"), list):
-        raise NotReady("is not a session of jcode")
+    snapshot = whole_object(data, "messages", "is not a session of jcode")
     entries = list(_entries(journal))
     try:
         same = disk.stat_of(path).st_size == len(data)
@@ -221,7 +217,7 @@ def _message(session: str, value: dict[str, Any], facts: dict[str, Any]) -> Reco
     for result in record.results:
         result.duration_ms = took
         if started := _SESSION.search(result.output):
-            record.links.append(Link(started[1], result.call_id, LINK_RESULT, home=""))
+            record.link(started[1], result.call_id, home="")
     if role == "assistant":
         record.model = as_text(facts.get("model"))
         record.usage = _usage(as_dict(value.get("token_usage")), record, facts)

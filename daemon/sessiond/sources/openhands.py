@@ -137,8 +137,8 @@ def _names(events: str) -> list[str]:
 
 
 def _number(name: str) -> tuple[int, str]:
-    found = _EVENT.fullmatch(name)
-    return (int(found[1]) if found else 0), name
+    match = _EVENT.fullmatch(name)
+    return (int(match[1]) if match else 0), name
 
 
 def _bytes(file: str, path: str, data: bytes) -> bytes:

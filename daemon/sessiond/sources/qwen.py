@@ -11,11 +11,9 @@ import orjson
 
 from sess_schema import kinds, labels
 from sessiond.sourcekit.base import (
-    LINK_RESULT,
     SOURCE_CODE,
     TITLE_AI,
     Event,
-    Link,
     Parser,
     Record,
     Result,
@@ -227,7 +225,7 @@ class QwenParser:
         task = as_dict(as_dict(value.get("systemPayload")).get("backgroundTask"))
         agent, call = as_text(task.get("taskId")), as_text(task.get("toolUseId"))
         if agent and call and task.get("kind") == "agent":
-            record.links.append(Link(agent, call, LINK_RESULT))
+            record.link(agent, call)
         if not injected or self._is_subagent:
             read_prompt(record, value)
             return
@@ -250,9 +248,9 @@ class QwenParser:
                 key = as_text(reported[0]) or key
                 self._reported = [one for one in self._reported if one is not reported]
                 break
-        found = _usage(key, record.model, counts, tokens.get("thoughtsTokenCount"))
-        found.context_window = as_count(value.get("contextWindowSize")) or None
-        return found
+        used = _usage(key, record.model, counts, tokens.get("thoughtsTokenCount"))
+        used.context_window = as_count(value.get("contextWindowSize")) or None
+        return used
 
     # -- what the program notes
 
@@ -298,7 +296,7 @@ class QwenParser:
         )
 
     def _read_compression(self, record: Record, payload: dict[str, Any]) -> None:
-        record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+        record.say("system", "Conversation compacted", labels.COMPACT)
         for content in as_list(payload.get("compressedHistory")):
             for _, piece in pieces({"message": content}):
                 text = (as_text(piece.get("text")) or "").strip()

@@ -168,11 +168,11 @@ class WarpTables(Layout):
         return None
 
     def listing(self, db: Foreign, conversation: str) -> list[Listed]:  # noqa: ARG002
-        found = [
+        prompts = [
             Listed(one.key, (one, self._proposed), as_time(one.started))
             for one in self._prompts.get(conversation, ())
         ]
-        return found + [Listed(key, (repr(value),)) for key, value in self._used.items()]
+        return prompts + [Listed(key, (repr(value),)) for key, value in self._used.items()]
 
     def fetch(
         self,
@@ -246,12 +246,12 @@ def _used(
     cents = sum(map(_number, costs)) or _number(usage.get("total_provider_cost_in_cents"))
     counts = [as_count(charged.get(f"{name}_tokens")) for name in _CHARGED]
     sums = {as_text(one.get("model_id")): _sum(one) for one in by_model if _sum(one)}
-    found = {name: [total, 0, 0, 0] for name, total in sums.items()}
+    counts_by_model = {name: [total, 0, 0, 0] for name, total in sums.items()}
     most = max(sums, key=sums.__getitem__, default=model)
     if any(counts):  # of all models, so none is left for the others
-        found = {name: [0, 0, 0, 0] for name in sums} | {most: counts}
-    total = sum(map(sum, found.values()))
-    for name, tokens in found.items():
+        counts_by_model = {name: [0, 0, 0, 0] for name in sums} | {most: counts}
+    total = sum(map(sum, counts_by_model.values()))
+    for name, tokens in counts_by_model.items():
         key = f"{_USAGE}{name}"
         yield (
             key,

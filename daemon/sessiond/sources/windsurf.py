@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sessiond.sourcekit.base import (
     ONE_READER,
     Conversation,
-    Event,
     Item,
     Layout,
     Record,
@@ -142,10 +141,9 @@ def _read_bubble(bubble: dict[str, Any]) -> Record:
     record = Record(role or "other", role=role)
     if role is None:
         record.warnings.append("a message of an unknown type")
-    found = (as_text(bubble.get(name)) for name in _TEXTS)
-    text = next(filter(None, found), "").strip()
-    if text:
-        record.events.append(Event(role or "system", text))
+    texts = (as_text(bubble.get(name)) for name in _TEXTS)
+    text = next(filter(None, texts), "").strip()
+    record.say(role or "system", text)
     return record
 
 

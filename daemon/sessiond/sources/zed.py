@@ -13,13 +13,11 @@ from sess_schema import kinds, labels
 from sess_schema.edits import Edit
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import (
-    LINK_RESULT,
     SOURCE_CODE,
     Conversation,
     Event,
     Item,
     Layout,
-    Link,
     NotReady,
     Record,
     Result,
@@ -152,8 +150,8 @@ def _items(thread: str, facts: dict[str, Any]) -> Iterator[Item]:
 
 def _id_of(value: dict[str, Any]) -> str:
     user = value.get("User")
-    found = user.get("id") if isinstance(user, dict) else value.get("id")
-    return str(found) if isinstance(found, (str, int)) and not isinstance(found, bool) else ""
+    name = user.get("id") if isinstance(user, dict) else value.get("id")
+    return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
 
 
 _SPENT = ("cumulative_token_usage", "request_token_usage", "model")
@@ -231,8 +229,7 @@ def read_message(value: dict[str, Any]) -> Record:
     if tag == "Compaction":
         record = Record("compaction", role="system")
         text = "\n".join(strings(body)).strip()
-        if text:
-            record.events.append(Event("summary", text, label=labels.COMPACT))
+        record.say("summary", text, labels.COMPACT)
         return record
     if tag == "message":  # "Resume": the model goes on where it stopped
         return Record("resume", role="user")
@@ -267,8 +264,7 @@ def _read_prompt(body: dict[str, Any]) -> Record:
     text = "".join(typed).strip()
     if text or images:
         record.events.append(Event("user", text, images=images))
-    if context := "\n".join(filter(None, attached)).strip():
-        record.events.append(Event("system", context, label=labels.CONTEXT))
+    record.say("system", "\n".join(filter(None, attached)), labels.CONTEXT)
     return record
 
 
@@ -284,11 +280,9 @@ def _read_answer(body: dict[str, Any]) -> Record:
     results = dict(as_dict(body.get("tool_results")))
     for number, tag, inner in _tagged(body.get("content"), record):
         if tag == "Text":
-            if text := (as_text(inner) or "").strip():
-                record.events.append(Event("assistant", text))
+            record.say("assistant", inner)
         elif tag == "Thinking":
-            if text := (as_text(as_dict(inner).get("text")) or "").strip():
-                record.events.append(Event("thinking", text))
+            record.say("thinking", as_dict(inner).get("text"))
         elif tag == "ToolUse":
             call = as_dict(inner)
             result = results.pop(as_text(call.get("id")) or "", None)
@@ -322,7 +316,7 @@ def _add_call(record: Record, call: dict[str, Any], result: Any, pointer: str) -
     record.events.append(event)
     child = as_text(output.get("session_id")) or as_text(output.get("subagent_session_id"))
     if child and call_id and kind == kinds.AGENT:
-        record.links.append(Link(child, call_id, LINK_RESULT, home=""))
+        record.link(child, call_id, home="")
 
 
 def _edits(kind: str, given: Any, output: dict[str, Any]) -> Iterator[Edit]:
@@ -373,8 +367,7 @@ def _read_older(value: dict[str, Any]) -> Record:
             record.events.append(Event("system", text, label=labels.CONTEXT))
         else:
             record.events.append(Event("user", text))
-    if context := (as_text(value.get("context")) or "").strip():
-        record.events.append(Event("system", context, label=labels.CONTEXT))
+    record.say("system", value.get("context"), labels.CONTEXT)
     results = {
         as_text(result.get("tool_use_id")): result
         for result in map(as_dict, as_list(value.get("tool_results")))

@@ -162,12 +162,12 @@ class Written(NamedTuple):
 
 def written_pieces(text: str) -> Iterator[Written]:
     at = seek = 0
-    while found := _START.search(text, seek):
-        body, seek = _body(text, found[1], found.end())
+    while match := _START.search(text, seek):
+        body, seek = _body(text, match[1], match.end())
         arguments = dict(_arguments(body))
         if arguments or not body.strip():  # else it is a tag in prose
-            yield from _prose(text[at : found.start()])
-            yield Written("call", tool=found[1], arguments=arguments)
+            yield from _prose(text[at : match.start()])
+            yield Written("call", tool=match[1], arguments=arguments)
             at = seek
     yield from _prose(text[at:])
 
@@ -185,24 +185,24 @@ def _body(text: str, tool: str, start: int) -> tuple[str, int]:
 
 def _arguments(body: str) -> Iterator[tuple[str, str]]:
     at = 0
-    while found := _ARGUMENT.search(body, at):
-        close = f"</{found[1]}>"
-        seek = body.rfind if found[1] in _LONG else body.find
-        end = seek(close, found.end())
+    while match := _ARGUMENT.search(body, at):
+        close = f"</{match[1]}>"
+        seek = body.rfind if match[1] in _LONG else body.find
+        end = seek(close, match.end())
         if end < 0:  # cut off
-            yield found[1], body[found.end() :].strip("\n")
+            yield match[1], body[match.end() :].strip("\n")
             return
-        yield found[1], body[found.end() : end].strip("\n")
+        yield match[1], body[match.end() : end].strip("\n")
         at = end + len(close)
 
 
 def _prose(text: str) -> Iterator[Written]:
     at = 0
-    for found in _THOUGHT.finditer(text):
-        if before := text[at : found.start()].strip():
+    for match in _THOUGHT.finditer(text):
+        if before := text[at : match.start()].strip():
             yield Written("text", before)
-        if thought := found[1].strip():
+        if thought := match[1].strip():
             yield Written("thinking", thought)
-        at = found.end()
+        at = match.end()
     if rest := text[at:].strip():
         yield Written("text", rest)

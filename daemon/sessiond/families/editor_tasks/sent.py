@@ -163,9 +163,9 @@ class Messages:
         self, record: Record, block: dict[str, Any], answer: _Answer | None, *, headed: bool
     ) -> _Answer | None:
         text = as_text(block.get("text")) or ""
-        found = facts_of(text)
-        self.facts = Facts(*(new or old for new, old in zip(found, self.facts, strict=True)))
-        record.git_branch = found.branch or record.git_branch
+        facts = facts_of(text)
+        self.facts = Facts(*(new or old for new, old in zip(facts, self.facts, strict=True)))
+        record.git_branch = facts.branch or record.git_branch
         header = result_header(text)
         if header is not None:
             if answer is not None:
@@ -338,8 +338,8 @@ class Split(NamedTuple):
 
 def result_header(text: str) -> tuple[str, str] | None:
     """The tool whose result this is, and what follows the header."""
-    found = _RESULT.match(text[:_LONGEST_HEADER])
-    return (found[1], text[found.end() :]) if found else None
+    match = _RESULT.match(text[:_LONGEST_HEADER])
+    return (match[1], text[match.end() :]) if match else None
 
 
 def facts_of(text: str) -> Facts:
@@ -357,22 +357,22 @@ def facts_of(text: str) -> Facts:
 
 def typed_in(text: str) -> list[str]:
     """What people typed, where it stands inside a result."""
-    found = (_NOTICE.sub("", one[2]).strip() for one in _TYPED.finditer(text))
-    return [typed for typed in found if typed and not typed.startswith(_INJECTED)]
+    texts = (_NOTICE.sub("", one[2]).strip() for one in _TYPED.finditer(text))
+    return [typed for typed in texts if typed and not typed.startswith(_INJECTED)]
 
 
 def split_prompt(text: str, *, plain: bool) -> Split:
     """`plain`: text outside of the known tags is a person's too."""
-    injected = [(found[0], "context") for found in _DETAILS.finditer(text)]
+    injected = [(match[0], "context") for match in _DETAILS.finditer(text)]
     rest = _DETAILS.sub("", text).strip()
     typed = typed_in(rest)
     if typed:
-        around = [found[0] for found in _NOTICE.finditer(rest)]
+        around = [match[0] for match in _NOTICE.finditer(rest)]
         around.append(_NOTICE.sub("", _TYPED.sub("", rest)))
         return Split(typed, [*_labelled(around), *injected])
     if not plain or _TYPED.search(rest) or rest.startswith(_INJECTED):
         return Split([], [*_labelled([rest]), *injected])
-    around = [found[0] for found in _NOTICE.finditer(rest)]
+    around = [match[0] for match in _NOTICE.finditer(rest)]
     rest = _NOTICE.sub("", rest).strip()
     return Split([rest] if rest else [], [*_labelled(around), *injected])
 
@@ -402,5 +402,5 @@ def feedback_in(output: str) -> str | None:
         value, _ = json.JSONDecoder().raw_decode(output)
     except (ValueError, RecursionError):
         return None
-    found = as_dict(value)
-    return as_text(found.get("feedback")) if "status" in found else None
+    fields = as_dict(value)
+    return as_text(fields.get("feedback")) if "status" in fields else None

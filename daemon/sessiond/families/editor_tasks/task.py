@@ -9,7 +9,7 @@ from sessiond.families.editor_tasks import timeline
 from sessiond.families.editor_tasks.calls import NEW_TASK
 from sessiond.families.editor_tasks.sent import Messages
 from sessiond.families.editor_tasks.timeline import Meter, read_shown
-from sessiond.sourcekit.base import LINK_META, Conversation, Item, Link, Record, SessionSpec, Usage
+from sessiond.sourcekit.base import LINK_META, Conversation, Item, Record, SessionSpec, Usage
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_dollars, as_list, as_text, as_time
 
@@ -135,11 +135,11 @@ def _model(facts: dict[str, Any], request: dict[str, Any] | None, when: int | No
 
 def _children(record: Record, children: Iterator[Any]) -> dict[str, Any]:
     """The n-th call that starts a task started the n-th child."""
-    found: list[str] = []
+    started: list[str] = []
     for event in record.events:
         if event.tool == NEW_TASK and event.call_id:
             child = as_text(next(children, None))
             if child:
-                found.append(child)
-                record.links.append(Link(child, event.call_id, LINK_META, home=""))
-    return {"children": found} if found else {}
+                started.append(child)
+                record.link(child, event.call_id, LINK_META, home="")
+    return {"children": started} if started else {}

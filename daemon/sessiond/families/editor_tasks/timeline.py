@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 
 from sessiond.families.editor_tasks.calls import call_event
 from sessiond.sourcekit.base import Event, Record, Usage
-from sessiond.sourcekit.values import (
-    as_count,
-    as_dict,
-    as_dollars,
-    as_list,
-    as_text,
-    as_time,
-)
+from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_list, as_text, as_time
 
 REQUEST, _FINISHED = "api_req_started", "api_req_finished"
 COUNTED = frozenset({REQUEST, "deleted_api_reqs", "subagent_usage"})
@@ -57,17 +50,17 @@ def payload(message: dict[str, Any]) -> dict[str, Any]:
 
 def whole_requests(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Versions of 2024 noted what a request used in a second message, when it had finished."""
-    found: list[dict[str, Any]] = []
+    whole: list[dict[str, Any]] = []
     last: int | None = None
     for message in shown:
         if said(message) == REQUEST:
-            last = len(found)
+            last = len(whole)
         elif said(message) == _FINISHED and last is not None:
-            facts = payload(found[last]) | payload(message)
-            found[last] = {**found[last], "text": json.dumps(facts)}
+            facts = payload(whole[last]) | payload(message)
+            whole[last] = {**whole[last], "text": json.dumps(facts)}
             last = None
-        found.append(message)
-    return found
+        whole.append(message)
+    return whole
 
 
 def moment(message: dict[str, Any]) -> int | None:
@@ -134,7 +127,7 @@ def match_requests(
     answers = [n for n, one in enumerate(messages) if one.get("role") == "assistant"]
     requests = [n for n, one in enumerate(shown) if said(one) == REQUEST]
     times = [as_time(messages[n].get("ts")) or 0 for n in answers]
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for order, request in enumerate(requests):
         index = shown[request].get("conversationHistoryIndex")
         when = moment(shown[request])
@@ -150,8 +143,8 @@ def match_requests(
         elif order < len(answers):
             answer = answers[order]
         if answer is not None and answer in answers:
-            found[answer] = request
-    return found
+            pairs[answer] = request
+    return pairs
 
 
 def date_messages(

@@ -99,7 +99,7 @@ def _read_answer(
             if (as_text(part.get("mime")) or "").startswith("image/"):
                 record.events.append(Event("assistant", "", images=1))
         elif kind == "compaction":
-            record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+            record.say("system", "Conversation compacted", labels.COMPACT)
         elif kind not in _SILENT:
             record.warnings.append(f"part of an unknown type: {kind}")
     if isinstance(info.get("error"), dict):
@@ -157,8 +157,7 @@ def read_entry(value: dict[str, Any]) -> Record:
     elif kind == "compaction":
         _read_compaction(record, value)
     elif kind in _INJECTED:
-        if text := (as_text(value.get("text")) or "").strip():
-            record.events.append(Event("system", text, label=_INJECTED[kind]))
+        record.say("system", value.get("text"), _INJECTED[kind])
     elif kind == "location-switched":
         record.cwd = as_text(as_dict(value.get("location")).get("directory"))
     elif kind not in _SILENT_ENTRIES:

@@ -56,11 +56,11 @@ class SessionTables(Layout):
     def _in_second(db: Foreign) -> frozenset[str]:
         if not db.has_table(_ENTRY):
             return frozenset()
-        found = {name for (name,) in db.rows(f"SELECT DISTINCT session_id FROM {_ENTRY}")}
+        sessions = {name for (name,) in db.rows(f"SELECT DISTINCT session_id FROM {_ENTRY}")}
         if not db.has_table(SECOND) and db.has_table(_MESSAGE):
             # Some versions of the first generation prepare for the second.
-            found -= {name for (name,) in db.rows(f"SELECT DISTINCT session_id FROM {_MESSAGE}")}
-        return frozenset(found)
+            sessions -= {name for (name,) in db.rows(f"SELECT DISTINCT session_id FROM {_MESSAGE}")}
+        return frozenset(sessions)
 
     def tables(self, db: Foreign) -> Sequence[Table]:
         names = (_MESSAGE, _PART, _ENTRY)
@@ -258,10 +258,10 @@ def copies_by_number(db: Foreign, session: str, origin: str | None) -> dict[str,
 
 
 def _is_copy(name: str, made: Any) -> bool:
-    found = _ID.match(name)
-    if found is None or not isinstance(made, int):
+    match = _ID.match(name)
+    if match is None or not isinstance(made, int):
         return False
-    apart = abs((int(found[1], 16) >> 12) - made % (1 << _CLOCK_BITS))
+    apart = abs((int(match[1], 16) >> 12) - made % (1 << _CLOCK_BITS))
     return min(apart, (1 << _CLOCK_BITS) - apart) > _TOLERANCE
 
 

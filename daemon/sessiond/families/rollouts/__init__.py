@@ -9,15 +9,7 @@ from typing import Any
 import orjson
 
 from sessiond.families.rollouts import threads
-from sessiond.sourcekit.base import (
-    Conversation,
-    Item,
-    NotReady,
-    Parser,
-    SessionSpec,
-    Source,
-    whole_json,
-)
+from sessiond.sourcekit.base import Conversation, Item, Parser, SessionSpec, Source, whole_object
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 _FOLDERS = ("sessions", "archived_sessions")
@@ -124,9 +116,7 @@ class EarlySessions:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         from sessiond.families.rollouts.rollout import RolloutParser  # when something changed
 
-        whole = whole_json(data)
-        if not isinstance(whole, dict) or not isinstance(whole.get("items"), list):
-            raise NotReady("is not a session")
+        whole = whole_object(data, "items", "is not a session")
         facts = as_dict(whole.get("session"))
         name = os.path.splitext(os.path.basename(path))[0]
         spec = SessionSpec(as_text(facts.get("id")) or name)

@@ -51,8 +51,8 @@ def describe(tool: str | None, given: Any) -> Described:
         command = _command(given)
         if tool == "exec" and _SCRIPT in command:
             return _described_script(command)
-        before, found, _ = command.partition(_BEGIN)
-        if found and _PATCH in before:
+        before, begins, _ = command.partition(_BEGIN)
+        if begins and _PATCH in before:
             return _patched(command)
         return Described(kind, _line(command))
     if kind == kinds.EDIT:
@@ -75,7 +75,7 @@ def _described_script(script: str) -> Described:
     commands = list[str]()
     patches = list[str]()
     for named, *quoted in _SCRIPTED.findall(script[:_LONGEST_SCRIPT]):
-        text = _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), "".join(quoted))
+        text = _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), "".join(quoted))
         if _BEGIN in text:
             patches.append(text)
         elif named:
@@ -94,9 +94,9 @@ def _kind(tool: str | None) -> str:
 
 
 def _patched(patch: str) -> Described:
-    found = [*zip(range(_MOST_FILES), _PATCHED.finditer(patch), strict=False)]
-    files = tuple((match[2], _ACTIONS[match[1]]) for _, match in found)
-    summary = ", ".join(f"{match[2]} ({match[1].lower()})" for _, match in found)
+    changed = [*zip(range(_MOST_FILES), _PATCHED.finditer(patch), strict=False)]
+    files = tuple((match[2], _ACTIONS[match[1]]) for _, match in changed)
+    summary = ", ".join(f"{match[2]} ({match[1].lower()})" for _, match in changed)
     return Described(kinds.EDIT, _line(summary), files, edits_of_patch(patch))
 
 
@@ -255,10 +255,10 @@ def _outcome_in_text(text: str) -> tuple[str, int | None]:
     """The status and the duration that the text of a result contains."""
     start = _AFTER_COMMAND.search(text, 0, _LONGEST_OUTPUT) if text.startswith(_COMMAND) else None
     begin = start.start() if start else 0
-    head, found, _ = text[begin : begin + _HEAD].partition("\nOutput:")
+    head, printed, _ = text[begin : begin + _HEAD].partition("\nOutput:")
     if head.strip() in _REFUSED or _REFUSAL.match(head):
         return "denied", None
-    wall, code = _WALL.search(head), _EXIT.search(head) if found else None
+    wall, code = _WALL.search(head), _EXIT.search(head) if printed else None
     took = _seconds(float(wall[1])) if wall else None
     if code:
         return "error" if int(code[1]) else "ok", took

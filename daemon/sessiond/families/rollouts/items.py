@@ -6,15 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sess_schema import labels
-from sessiond.families.rollouts.calls import (
-    SPAWN,
-    Outcomes,
-    describe,
-    spawned,
-    tool_result,
-)
+from sessiond.families.rollouts.calls import SPAWN, Outcomes, describe, spawned, tool_result
 from sessiond.families.rollouts.prompts import images_of, joined, read_prompt
-from sessiond.sourcekit.base import LINK_RESULT, TITLE_SUMMARY, Event, Link, Record, Retire, Title
+from sessiond.sourcekit.base import TITLE_SUMMARY, Event, Record, Retire, Title
 from sessiond.sourcekit.toolbox import arguments_in
 from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_list, as_text, strings
 
@@ -46,8 +40,7 @@ def read_item(record: Record, item: dict[str, Any], place: str, outcomes: Outcom
         _read_output(record, item, place, outcomes)
     else:
         text = "\n".join(strings(item, _HIDDEN)).strip()
-        if text:
-            record.events.append(Event("system", text, label=kind or "item"))
+        record.say("system", text, kind or "item")
 
 
 def _read_message(record: Record, item: dict[str, Any], _place: str) -> None:
@@ -84,8 +77,7 @@ def _read_reasoning(record: Record, item: dict[str, Any], _place: str) -> None:
 def _read_agent_message(record: Record, item: dict[str, Any], _place: str) -> None:
     """A message from one agent to another."""
     text = joined(item.get("content"))
-    if text:
-        record.events.append(Event("system", text, label="agent_message"))
+    record.say("system", text, "agent_message")
 
 
 def _read_web_search(record: Record, item: dict[str, Any], place: str) -> None:
@@ -150,7 +142,7 @@ def _read_output(record: Record, item: dict[str, Any], place: str, outcomes: Out
         record.results.append(result)
         child = spawned(result.output) if tool == SPAWN else None
         if child:
-            record.links.append(Link(child, call_id, LINK_RESULT, home=""))
+            record.link(child, call_id, home="")
     elif result.output.strip():
         record.events.append(Event("system", result.output.strip(), label=labels.TOOL_RESULT))
 
@@ -266,7 +258,7 @@ def _read_activity(record: Record, activity: dict[str, Any], call: Any) -> None:
 def _add_link(record: Record, child: Any, call: Any) -> None:
     thread, call_id = as_text(child), as_text(call)
     if thread and call_id:
-        record.links.append(Link(thread, call_id, LINK_RESULT, home=""))
+        record.link(thread, call_id, home="")
 
 
 def _review(output: dict[str, Any]) -> str:
@@ -277,5 +269,4 @@ def _review(output: dict[str, Any]) -> str:
 
 
 def _add_event(record: Record, kind: str, text: str, label: str | None = None) -> None:
-    if text.strip():
-        record.events.append(Event(kind, text.strip(), label=label))
+    record.say(kind, text, label)

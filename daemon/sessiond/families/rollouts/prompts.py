@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sess_schema import labels
-from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
-from sessiond.sourcekit.values import prompt_title
+from sessiond.sourcekit.base import Event, Record
 
 _TAG = re.compile(r"<([a-zA-Z][a-zA-Z_]*)(?: [^>\n]{0,200})?>")
 _TAGS = frozenset(
@@ -74,19 +73,13 @@ def read_prompt(record: Record, content: Any, marks: Any = None) -> None:
         if label is not None:
             record.events.append(Event("system", text, label=label))
             continue
-        found = _REQUEST.search(text)
-        request = text[found.end() :].strip() if found else ""
-        context = text[: found.start()].strip() if found else ""
+        match = _REQUEST.search(text)
+        request = text[match.end() :].strip() if match else ""
+        context = text[: match.start()].strip() if match else ""
         if request and context:
             record.events.append(Event("system", context, label=labels.CONTEXT))
         typed.append(request or text)
-    images = images_of(content)
-    if typed or images:
-        prompt = "\n".join(typed)
-        record.events.append(Event("user", prompt or "[image]", images=images))
-        title = prompt_title(prompt)
-        if title:
-            record.titles.append(Title(title, TITLE_PROMPT))
+    record.ask("\n".join(typed), images_of(content))
 
 
 def _label(text: str, mark: Any) -> str | None:
@@ -96,9 +89,9 @@ def _label(text: str, mark: Any) -> str | None:
     for opening, label in _OPENINGS.items():
         if text.startswith(opening):
             return label
-    found = _TAG.match(text)
-    if found and (
-        found[1] in _TAGS or found[1].endswith(_TAG_ENDINGS) or found[1].startswith(_TAG_STARTS)
+    match = _TAG.match(text)
+    if match and (
+        match[1] in _TAGS or match[1].endswith(_TAG_ENDINGS) or match[1].startswith(_TAG_STARTS)
     ):
-        return _SHARED.get(found[1], found[1])
+        return _SHARED.get(match[1], match[1])
     return None

@@ -109,7 +109,7 @@ class RolloutParser:
             record.model = self._model = as_text(payload.get("model")) or self._model
             record.mode = _mode(payload)
         elif kind == "compacted":
-            record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+            record.say("system", "Conversation compacted", labels.COMPACT)
             text = as_text(payload.get("message"))
             if text:
                 record.events.append(Event("summary", text, label=labels.COMPACT))
@@ -258,11 +258,11 @@ class Identity:
         if not self._turn:
             self._chain = digest(self._chain.encode(), *fields)
             return f"{self.scope}:{self._chain}"
-        found = digest(self._turn.encode("utf-8", "replace"), *fields)
-        return f"{self.scope}:{found}{self._repeat(found) if repeatable else ''}"
+        hashed = digest(self._turn.encode("utf-8", "replace"), *fields)
+        return f"{self.scope}:{hashed}{self._repeat(hashed) if repeatable else ''}"
 
-    def _repeat(self, found: str) -> str:
-        key = found[:10]
+    def _repeat(self, hashed: str) -> str:
+        key = hashed[:10]
         count = self._counts.pop(key, 0)
         self._counts[key] = count + 1
         if len(self._counts) > _REMEMBERED:

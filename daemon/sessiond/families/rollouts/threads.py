@@ -152,10 +152,10 @@ class ThreadNames:
 
     def _in_list(self, path: str) -> dict[str, str]:
         try:
-            found = disk.lstat_of(path)
+            file = disk.lstat_of(path)
         except OSError:
             return {}
-        mark = found.st_mtime_ns, found.st_size
+        mark = file.st_mtime_ns, file.st_size
         kept = self._listed.get(path)
         if kept is None or kept[0] != mark:
             kept = self._listed[path] = mark, _listed(path)
@@ -197,10 +197,10 @@ class Names:
 def databases(folders: Sequence[str]) -> list[str]:
     """The databases in these folders, the newest schema first."""
     numbered = [
-        (int(found[1]), path)
+        (int(match[1]), path)
         for folder in folders
         for path in disk.below(folder, "state_*.sqlite")
-        if (found := _DATABASE.fullmatch(os.path.basename(path)))
+        if (match := _DATABASE.fullmatch(os.path.basename(path)))
     ]
     return [path for _, path in sorted(numbered, reverse=True)]
 

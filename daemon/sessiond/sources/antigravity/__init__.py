@@ -127,7 +127,7 @@ class _History:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
         from sessiond.sources.antigravity.transcript import read_prompt
 
-        found: dict[str, Conversation] = {}
+        changes: dict[str, Conversation] = {}
         for line in data.split(b"\n"):
             try:
                 value = as_dict(decode(line)[0])
@@ -136,16 +136,16 @@ class _History:
             session, text = as_text(value.get("conversationId")), as_text(value.get("display"))
             if session is None or text is None:
                 continue
-            if session not in found:
+            if session not in changes:
                 spec = SessionSpec(session, fallback=_PROMPTS_ONLY, resume=(*_RESUME, session))
-                found[session] = Conversation(spec, project_rank=1)
-            change = found[session]
+                changes[session] = Conversation(spec, project_rank=1)
+            change = changes[session]
             change.project = absolute(value.get("workspace")) or change.project
             record = Record("prompt", native_id=f"{session}/prompt-{len(change.items)}")
             record.ts = as_time(value.get("timestamp"))
             read_prompt(record, text)
             change.items.append(Item(str(len(change.items)), value=value, record=record))
-        yield from found.values()
+        yield from changes.values()
 
 
 SOURCE = AntigravitySource

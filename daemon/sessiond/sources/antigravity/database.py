@@ -208,8 +208,9 @@ def _outcome(kind: int, step: Message) -> dict[str, Any]:
     if kind == _EDIT:
         return {"output": ""}
     about = {1, 2, 3, 4, 5, 31, 56, 147}
-    found = (one for field in range(6, 400) if field not in about for one in step.messages(field))
-    return {"output": "\n".join(text for message in found for text in message.texts())}
+    others = [field for field in range(6, 400) if field not in about]
+    messages = (message for field in others for message in step.messages(field))
+    return {"output": "\n".join(text for message in messages for text in message.texts())}
 
 
 def _entry(one: Message) -> str:
@@ -254,8 +255,7 @@ def read_step(session: str, value: dict[str, Any]) -> Record:
     elif kind == _CHECKPOINT:
         if title := value["title"].strip():
             record.titles.append(Title(title, TITLE_AI))
-        if value["summary"].strip():
-            record.events.append(Event("summary", value["summary"].strip(), label=labels.COMPACT))
+        record.say("summary", value["summary"], labels.COMPACT)
     elif kind in _NOTICES or kind == _ERROR:
         label = labels.API_ERROR if kind == _ERROR else _NOTICES[kind][1]
         text = value["text"].strip() or value.get("error", "")
@@ -271,16 +271,14 @@ def read_step(session: str, value: dict[str, Any]) -> Record:
 def _answer(record: Record, value: dict[str, Any]) -> None:
     record.role = "assistant"
     record.model = value["model"] or None
-    if value["thinking"].strip():
-        record.events.append(Event("thinking", value["thinking"].strip()))
-    if value["text"].strip():
-        record.events.append(Event("assistant", value["text"].strip()))
+    record.say("thinking", value["thinking"])
+    record.say("assistant", value["text"])
     for number, made in enumerate(value["calls"]):
         pointer = f"/calls/{number}/given"
         record.events.append(call(made["name"], made["given"], made["id"] or None, pointer))
         record.cwd = folder_of(made["given"]) or record.cwd
     if value["status"] in (_CANCELED, _INTERRUPTED):
-        record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
+        record.say("system", "Canceled", labels.INTERRUPTED)
     elif value.get("error"):
         record.events.append(Event("system", value["error"], label=labels.API_ERROR))
     name = record.native_id or ""

@@ -10,14 +10,7 @@ from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Event, Record, Result, Retire, SessionSpec
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.toolbox import Toolbox, event_of
-from sessiond.sourcekit.values import (
-    as_dict,
-    as_list,
-    as_milliseconds,
-    as_text,
-    as_time,
-    decoded,
-)
+from sessiond.sourcekit.values import as_dict, as_list, as_milliseconds, as_text, as_time, decoded
 
 _TIMES = re.compile(r"\A(?:(?:Created|Completed) At: (\S+)\s*\n){1,2}")
 _STAMP = re.compile(r"^(Created|Completed) At: (\S+)", re.MULTILINE)
@@ -59,18 +52,15 @@ class TranscriptParser:
         elif kind == "PLANNER_RESPONSE":
             self._answer(record, value, text)
         elif kind in _NOTICES:
-            if text.strip():
-                record.events.append(Event("system", text.strip(), label=_NOTICES[kind]))
+            record.say("system", text, _NOTICES[kind])
         elif kind not in _SILENT:
             self._result(record, value, text)
         return record
 
     def _answer(self, record: Record, value: dict[str, Any], text: str) -> None:
         record.role, record.model = "assistant", self._model
-        if thought := (as_text(value.get("thinking")) or "").strip():
-            record.events.append(Event("thinking", thought))
-        if text.strip():
-            record.events.append(Event("assistant", text.strip()))
+        record.say("thinking", value.get("thinking"))
+        record.say("assistant", text)
         calls = value.get("tool_calls")
         made = list[str]()
         for number, one in enumerate(map(as_dict, as_list(calls))):
@@ -82,7 +72,7 @@ class TranscriptParser:
             made.append(call_id)
         self._waiting = [*self._waiting, *made][-_WAITING:]
         if as_text(value.get("status")) in _STOPPED:
-            record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
+            record.say("system", "Canceled", labels.INTERRUPTED)
 
     def _result(self, record: Record, value: dict[str, Any], text: str) -> None:
         record.role, status = "user", as_text(value.get("status"))
@@ -90,8 +80,7 @@ class TranscriptParser:
             return
         output = _TIMES.sub("", text)
         if not self._waiting:
-            if output.strip():
-                record.events.append(Event("system", output.strip(), label=labels.TOOL_RESULT))
+            record.say("system", output, labels.TOOL_RESULT)
             return
         told = status_of(output, failed=status in _FAILED)
         told = "denied" if status in _STOPPED else told
@@ -122,8 +111,8 @@ def read_prompt(record: Record, text: str, images: int = 0, *, queued: bool = Fa
 
 def chosen_model(text: str) -> str | None:
     """The model that a prompt says was selected, by its display name."""
-    found = _MODEL.findall(text)
-    return found[-1].strip() if found else None
+    models = _MODEL.findall(text)
+    return models[-1].strip() if models else None
 
 
 # -- calls
@@ -170,11 +159,11 @@ def folder_of(given: Any) -> str | None:
 
 def unwrapped(given: Any) -> dict[str, Any]:
     """Arguments in a transcript: each is JSON in a string."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, value in as_dict(given).items():
         inner = decoded(value) if isinstance(value, str) else None
-        found[name] = value if inner is None else inner
-    return found
+        arguments[name] = value if inner is None else inner
+    return arguments
 
 
 def status_of(text: str, *, failed: bool) -> str:

@@ -211,8 +211,8 @@ def _session_in(head: bytes) -> str | None:
         if session:
             return session
     # A first line longer than the head is cut and does not decode.
-    found = _SESSION_ID.search(head)
-    return found[1].decode("utf-8", "replace") if found else None
+    match = _SESSION_ID.search(head)
+    return match[1].decode("utf-8", "replace") if match else None
 
 
 def _has_parts(record: dict[str, Any]) -> bool:

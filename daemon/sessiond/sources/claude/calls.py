@@ -51,8 +51,8 @@ def describe(tool: str | None, given: Any) -> Described:
 def hunks_of_result(details: Any) -> Hunks:
     """The changed lines, with their numbers in the file."""
     patch = details.get("structuredPatch") if isinstance(details, dict) else None
-    found = map(as_hunk, patch) if isinstance(patch, list) else ()
-    return tuple(hunk for hunk in found if hunk is not None)
+    hunks = map(as_hunk, patch) if isinstance(patch, list) else ()
+    return tuple(hunk for hunk in hunks if hunk is not None)
 
 
 def _kind(tool: str | None, given: Any) -> str:

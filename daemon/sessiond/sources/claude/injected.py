@@ -209,10 +209,10 @@ _NOTICE = "teammate-notice"  # idle, shut down, and the like
 def messages(text: str) -> Iterator[tuple[str, str]]:
     """(label, text) of each message, with its sender."""
     at = 0
-    for found in _MESSAGE.finditer(text):
-        sender = _SENDER.search(found["facts"])
-        yield from _message(sender[1] if sender else None, found["text"])
-        at = found.end()
+    for match in _MESSAGE.finditer(text):
+        sender = _SENDER.search(match["facts"])
+        yield from _message(sender[1] if sender else None, match["text"])
+        at = match.end()
     if rest := text[at:].strip():
         yield labels.TEAMMATE, rest
 

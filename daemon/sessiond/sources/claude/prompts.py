@@ -77,10 +77,10 @@ class Prompt:
         return _as_one(events)
 
     def titles(self) -> list[Title]:
-        found = (
+        titles = (
             prompt_title(event.text, event.label) for event in self.events() if event.type == "user"
         )
-        return [Title(title, TITLE_PROMPT) for title in found if title]
+        return [Title(title, TITLE_PROMPT) for title in titles if title]
 
 
 def _as_one(events: list[Event]) -> list[Event]:
@@ -189,8 +189,8 @@ class Queue:
         if content is None:
             return None
         wanted = joined_texts(content, [])
-        found = (at for at, one in enumerate(self._waiting) if joined_texts(one, []) == wanted)
-        return next(found, None)
+        places = (at for at, one in enumerate(self._waiting) if joined_texts(one, []) == wanted)
+        return next(places, None)
 
 
 def _append(remembered: list[Any], one: Any) -> None:
@@ -199,13 +199,13 @@ def _append(remembered: list[Any], one: Any) -> None:
 
 
 def _without_images(content: Any) -> list[Any]:
-    found: list[Any] = []
+    blocks: list[Any] = []
     for _, block in content_blocks(content, "", []):
         if isinstance(text := block.get("text"), str):
-            found.append(text)
+            blocks.append(text)
         elif block.get("type") == "image":
-            found.append({"type": "image"})
-    return found
+            blocks.append({"type": "image"})
+    return blocks
 
 
 def _prompt(content: Any, warnings: list[str]) -> Prompt:

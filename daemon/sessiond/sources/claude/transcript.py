@@ -12,21 +12,18 @@ from sessiond.sourcekit import values as contents
 from sessiond.sourcekit.base import (
     LINK_PROGRESS,
     LINK_QUEUE,
-    LINK_RESULT,
     TITLE_AI,
     TITLE_CUSTOM,
     TITLE_SUMMARY,
     Conversation,
     Event,
     Item,
-    Link,
-    NotReady,
     Record,
     Retire,
     SessionSpec,
     Title,
     Usage,
-    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 from sessiond.sources.claude import blocks, notices
@@ -139,11 +136,11 @@ class ClaudeParser:
             self._add(record, Event("summary", text, label=labels.COMPACT))
             return
         prompt = Prompt(machine_label(value))
-        found = [*_elements(record, value, message)]
-        results = sum(block.get("type") == "tool_result" for _, block in found)
+        parts = [*_elements(record, value, message)]
+        results = sum(block.get("type") == "tool_result" for _, block in parts)
         # The record's own copy of a result does not name its block if there are several.
         details = value.get("toolUseResult") if results == 1 else None
-        for pointer, block in found:
+        for pointer, block in parts:
             if blocks.is_result(block.get("type")):
                 self._read_result(record, value, pointer, block, details)
             else:
@@ -180,7 +177,7 @@ class ClaudeParser:
         record.results.append(result)
         agent_id = as_text(details.get("agentId")) if isinstance(details, dict) else None
         if agent_id:
-            record.links.append(Link(agent_file(agent_id), call_id, LINK_RESULT))
+            record.link(agent_file(agent_id), call_id)
         else:
             self._read_agent_note(record, block.get("content"), call_id)
 
@@ -192,7 +189,7 @@ class ClaudeParser:
         if isinstance(note, str) and note.startswith(_AGENT_NOTE):
             agent_id = note[len(_AGENT_NOTE) :][:100].split(maxsplit=1)
             if agent_id:
-                record.links.append(Link(agent_file(agent_id[0]), call_id, LINK_QUEUE))
+                record.link(agent_file(agent_id[0]), call_id, LINK_QUEUE)
 
     def _read_bare_call(self, record: Record, value: dict[str, Any]) -> None:
         call_id = as_text(value.get("id")) or as_text(value.get("tool_use_id")) or record.native_id
@@ -273,7 +270,7 @@ class ClaudeParser:
         data = as_dict(value.get("data"))
         agent_id, call_id = as_text(data.get("agentId")), as_text(value.get("parentToolUseID"))
         if data.get("type") == "agent_progress" and agent_id and call_id:
-            record.links.append(Link(agent_file(agent_id), call_id, LINK_PROGRESS))
+            record.link(agent_file(agent_id), call_id, LINK_PROGRESS)
         nested = as_dict(data.get("message"))
         message = as_dict(nested.get("message"))
         # Without an id it cannot be matched with the same message in the subagent's own file.
@@ -348,19 +345,19 @@ def read_advice(value: dict[str, Any], message: dict[str, Any]) -> list[Usage]:
     iterations = counts.get("iterations")
     if not message_id or not isinstance(iterations, list):
         return []
-    found = []
+    usages = []
     for number, one in enumerate(iterations):
         if isinstance(one, dict) and one.get("type") == "advisor_message":
             advice = _usage({}, message, one, as_text(one.get("model")))
             request = as_text(value.get("requestId"))
-            found.append(
+            usages.append(
                 replace(
                     advice,
                     message_id=f"{message_id}#advice{number}",
                     request_id=f"{request}#advice{number}" if request else None,
                 )
             )
-    return found
+    return usages
 
 
 def _usage(
@@ -406,10 +403,8 @@ _AFTER_TRANSCRIPTS = 1  # `fallback`: the same session may be here as a transcri
 
 
 def read_saved(path: str, data: bytes) -> Conversation:
-    value = whole_json(data)
-    lines = value.get("loglines") if isinstance(value, dict) else None
-    if not isinstance(lines, list):
-        raise NotReady("has no loglines")
+    value = whole_object(data, "loglines", "has no loglines")
+    lines = value["loglines"]
     spec = SessionSpec(
         _session(value, lines) or os.path.splitext(os.path.basename(path))[0],
         title=as_text(value.get("title")) or as_text(value.get("name")),

@@ -255,8 +255,8 @@ def _composer_in(head: bytes) -> str | None:
         is_envelope = isinstance(value, dict) and "composerId" in value and "bubble" in value
         return str(value["composerId"]) if is_envelope else None
     # A first line longer than the head is cut and does not decode.
-    found = _COMPOSER_ID.search(head) if b'"bubble"' in head else None
-    return found[1].decode() if found else None
+    match = _COMPOSER_ID.search(head) if b'"bubble"' in head else None
+    return match[1].decode() if match else None
 
 
 SOURCE = CursorSource

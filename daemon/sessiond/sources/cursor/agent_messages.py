@@ -8,17 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from sess_schema import labels
-from sessiond.sourcekit.base import (
-    TITLE_PROMPT,
-    Conversation,
-    Event,
-    Item,
-    NotReady,
-    Record,
-    Result,
-    SessionSpec,
-    Title,
-)
+from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, Result, SessionSpec
 from sessiond.sourcekit.values import (
     OPAQUE,
     as_dict,
@@ -26,7 +16,6 @@ from sessiond.sourcekit.values import (
     as_text,
     as_time,
     content_blocks,
-    prompt_title,
     result_text,
     searchable_input,
     strings,
@@ -76,11 +65,11 @@ def parse_message(
         _read_notice(record, value)
         return record
     place, content = _content(value, body)
-    found = list(content_blocks(content, pointer + place, record.warnings))
+    blocks = list(content_blocks(content, pointer + place, record.warnings))
     if role == "user":
-        _read_user(record, value, found, summary=summary or is_summary(value))
+        _read_user(record, value, blocks, summary=summary or is_summary(value))
     else:
-        _read_others(record, value, found)
+        _read_others(record, value, blocks)
         _join_results(record)
     return record
 
@@ -130,11 +119,11 @@ def _add(record: Record, event: Event | None) -> None:
 
 
 def _read_others(
-    record: Record, value: dict[str, Any], found: list[tuple[str, dict[str, Any]]]
+    record: Record, value: dict[str, Any], blocks: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    for place, block in found:
+    for place, block in blocks:
         kind = _kind(block)
-        alone = len(found) == 1
+        alone = len(blocks) == 1
         if kind.endswith("tool-result") or (record.role == "tool" and alone and _call_id(value)):
             _read_result(record, value, place, block, alone=alone)
         elif record.role == "assistant":
@@ -266,16 +255,16 @@ def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int |
 def _read_user(
     record: Record,
     value: dict[str, Any],
-    found: list[tuple[str, dict[str, Any]]],
+    blocks: list[tuple[str, dict[str, Any]]],
     *,
     summary: bool,
 ) -> None:
     segments: list[Segment] = []
     images = 0
-    for place, block in found:
+    for place, block in blocks:
         kind = _kind(block)
         if kind.endswith("tool-result"):
-            _read_result(record, value, place, block, alone=len(found) == 1)
+            _read_result(record, value, place, block, alone=len(blocks) == 1)
         elif _is_image(kind, block):
             images += 1
         elif kind in _TEXTS or (not kind and isinstance(block.get("text"), str)):
@@ -388,24 +377,16 @@ def read_segments(record: Record, segments: list[Segment], images: int) -> None:
             typed.append(segment.whole.strip())
         elif text.strip():
             record.events.append(Event("system", text.strip(), label=label))
-    _add_typed(record, "\n".join(filter(None, typed)), images)
-
-
-def _add_typed(record: Record, text: str, images: int) -> None:
-    if text or images:
-        record.events.append(Event("user", text or "[image]", images=images))
-    title = prompt_title(text)
-    if title:
-        record.titles.append(Title(title, TITLE_PROMPT))
+    record.ask("\n".join(filter(None, typed)), images)
 
 
 def read_time(text: str) -> int | None:
     """UTC milliseconds of a time as Cursor writes it for its model, or of an ISO time."""
     text = text.strip()
-    found = _HUMAN_TIME.fullmatch(text) if len(text) <= _LONGEST_TIME else None
-    if found is None:
+    match = _HUMAN_TIME.fullmatch(text) if len(text) <= _LONGEST_TIME else None
+    if match is None:
         return as_time(text)
-    month, day, year, hour, minute, second, half, sign, hours, minutes = found.groups()
+    month, day, year, hour, minute, second, half, sign, hours, minutes = match.groups()
     offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     clock = int(hour)
     if half:
@@ -470,9 +451,9 @@ def _messages(text: str, session: str) -> Iterator[dict[str, Any]]:
 def _split(mark: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
     """The text before the first mark, then each mark with what follows it."""
     marks = [None, *mark.finditer(text)]
-    ends = [*(found.start() for found in marks if found), len(text)]
-    for found, end in zip(marks, ends, strict=True):
-        yield found, text[found.end() + 1 if found else 0 : end]
+    ends = [*(match.start() for match in marks if match), len(text)]
+    for match, end in zip(marks, ends, strict=True):
+        yield match, text[match.end() + 1 if match else 0 : end]
 
 
 class _Calls:
@@ -495,8 +476,8 @@ class _Calls:
 
 
 def _blocks(body: str, calls: _Calls) -> Iterator[dict[str, Any]]:
-    for found, rest in _split(_SECTION, body):
-        kind, head = (found[1], found[2].strip()) if found else ("", "")
+    for heading, rest in _split(_SECTION, body):
+        kind, head = (heading[1], heading[2].strip()) if heading else ("", "")
         if not kind:
             yield from _text(rest)
         elif kind == "Thinking":
@@ -524,9 +505,9 @@ def _arguments(text: str) -> tuple[dict[str, str], str]:
     name = ""
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if found := _ARGUMENT.match(line):
-            name = found[1]
-            given[name] = found[2]
+        if match := _ARGUMENT.match(line):
+            name = match[1]
+            given[name] = match[2]
         elif not name or (not line.strip() and not _goes_on(lines[number + 1 :])):
             return given, "\n".join(lines[number:])
         else:

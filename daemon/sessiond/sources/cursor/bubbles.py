@@ -6,16 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sess_schema import labels
-from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
-from sessiond.sourcekit.values import (
-    as_count,
-    as_dict,
-    as_list,
-    as_milliseconds,
-    as_text,
-    as_time,
-    prompt_title,
-)
+from sessiond.sourcekit.base import Event, Record, Usage
+from sessiond.sourcekit.values import as_count, as_dict, as_list, as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.richtext import plain, readable, structured
 from sessiond.sources.cursor.summaries import as_path
 from sessiond.sources.cursor.tool_calls import NO_CONTENTS, is_call, tool_event, tool_result
@@ -162,11 +154,7 @@ def _read_prompt(record: Record, bubble: dict[str, Any], body: str, images: int)
     context = "\n".join(filter(None, (injected, attachments(bubble))))
     if context:
         record.events.append(Event("system", context, label=labels.CONTEXT))
-    if typed or images:
-        record.events.append(Event("user", typed or "[image]", images=images))
-    title = prompt_title(typed)
-    if title:
-        record.titles.append(Title(title, TITLE_PROMPT))
+    record.ask(typed, images)
 
 
 def _typed(body: str) -> tuple[str, str]:
@@ -192,10 +180,8 @@ def _read_answer(record: Record, bubble: dict[str, Any], body: str, images: int)
     if text:
         count = images + _image_count(bubble)
         record.events.append(Event("assistant", text, images=count))
-    if summary := summary_text(bubble.get("conversationSummary")):
-        record.events.append(Event("summary", summary, label=labels.COMPACT))
-    if error := _error(bubble.get("errorDetails")):
-        record.events.append(Event("system", error, label=labels.ERROR))
+    record.say("summary", summary_text(bubble.get("conversationSummary")), labels.COMPACT)
+    record.say("system", _error(bubble.get("errorDetails")), labels.ERROR)
 
 
 def _error(details: Any) -> str:
@@ -280,11 +266,11 @@ _LAST_LINES = ("endLineNumber", "positionLineNumber")
 def attachments(bubble: dict[str, Any]) -> str:
     """Each attachment with its text, if it has one; the same thing is listed once."""
     context = as_dict(bubble.get("context"))
-    found: dict[str, None] = {}
+    described: dict[str, None] = {}
     for name in _LISTS:
         for holder in (context, bubble):
-            found.update(dict.fromkeys(_described(holder.get(name))))
-    return "\n".join(found)
+            described.update(dict.fromkeys(_described(holder.get(name))))
+    return "\n".join(described)
 
 
 def _described(listed: Any) -> Iterator[str]:
@@ -332,17 +318,17 @@ class Note(NamedTuple):
 
 
 def notes_of(facts: dict[str, Any], composer_id: str) -> list[Note]:
-    found = []
+    notes = []
     latest = as_dict(facts.get("latestConversationSummary"))
     if text := summary_text(latest.get("summary")):
         covered = as_dict(latest.get("summary")).get("truncationLastBubbleIdInclusive")
         after = as_text(latest.get("lastBubbleId")) or as_text(covered)
         bubble = {"type": _SUMMARY_NOTE, "text": text}
-        found.append(Note(f"{composer_id}-{_SUMMARY_NOTE}", bubble, after))
+        notes.append(Note(f"{composer_id}-{_SUMMARY_NOTE}", bubble, after))
     todos = facts.get("todos")
     if isinstance(todos, list) and _lines(todos):
-        found.append(Note(f"{composer_id}-{_TODO_NOTE}", {"type": _TODO_NOTE, "todos": todos}))
-    return found
+        notes.append(Note(f"{composer_id}-{_TODO_NOTE}", {"type": _TODO_NOTE, "todos": todos}))
+    return notes
 
 
 def read_note(bubble: dict[str, Any]) -> Record | None:

@@ -60,8 +60,8 @@ class Changes:
         self._state = state
         self._touched: dict[str, Touched] = {}
         self._keys = 0
-        found = disk.stat_of(foreign.path)
-        identity = [found.st_dev, found.st_ino]
+        file = disk.stat_of(foreign.path)
+        identity = [file.st_dev, file.st_ino]
         # Another file took the name: its rowids mean something else.
         self._replaced = "file" in state and state["file"] != identity
         if self._replaced:

@@ -113,7 +113,7 @@ class _History:
 
     def _prompts(self, order: Iterable[str]) -> dict[str, str]:
         """What people typed, by key, in order."""
-        found: dict[str, str] = {}
+        prompts: dict[str, str] = {}
         for key in order:
             blob_id = key.split(":")[1]
             if not has_role(self._foreign, blob_id, "user"):
@@ -124,8 +124,8 @@ class _History:
             record = envelope.read({"bubble": message})
             typed = [event.text for event in record.events if event.type == "user"]
             if typed:
-                found[key] = "\n".join(typed)
-        return found
+                prompts[key] = "\n".join(typed)
+        return prompts
 
     def _is_summary(self, key: str, message: dict[str, Any]) -> bool:
         """Whether a message of the user is a summary that the agent wrote."""
@@ -195,11 +195,11 @@ class _History:
 def _keys(blob_ids: Iterable[str]) -> list[str]:
     """Equal messages have equal ids, so they are numbered."""
     times: Counter[str] = Counter()
-    found = []
+    keys = []
     for blob_id in blob_ids:
         times[blob_id] += 1
-        found.append(f"{_MESSAGE}{blob_id}:{times[blob_id]}")
-    return found
+        keys.append(f"{_MESSAGE}{blob_id}:{times[blob_id]}")
+    return keys
 
 
 def _first_of_turns(made: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -235,11 +235,11 @@ def words_of(text: str) -> str:
 
 def matched(prompts: Sequence[str], turns: Sequence[str]) -> dict[int, int]:
     """By the number of a prompt, the turn that it began."""
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     blocks = SequenceMatcher(None, [*map(words_of, prompts)], [*map(words_of, turns)], False)
     for at, turn, size in blocks.get_matching_blocks():
-        found.update({at + n: turn + n for n in range(size) if turns[turn + n]})
-    return found
+        pairs.update({at + n: turn + n for n in range(size) if turns[turn + n]})
+    return pairs
 
 
 def timings_by_turn(timings: Sequence[Timing], turns: int) -> dict[int, Timing]:
@@ -253,7 +253,7 @@ def times_of(
     order: Sequence[str], turn_of: Callable[[str], int | None], timings: dict[int, Timing]
 ) -> dict[str, int]:
     """Times by key: a turn's prompt at its start, its last record at its end."""
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     turn: int | None = None
     for number, key in enumerate(order):
         began = turn_of(key)
@@ -262,5 +262,5 @@ def times_of(
             continue
         following = turn_of(order[number + 1]) if number + 1 < len(order) else -1
         is_last = following is not None and began is None
-        found[key] = timings[turn][1 if is_last else 0]
-    return found
+        times[key] = timings[turn][1 if is_last else 0]
+    return times

@@ -105,25 +105,25 @@ def _repos(value: Any) -> list[str]:
 
 def _branch(facts: dict[str, Any]) -> str | None:
     """The branch that was used last, or the one at the start."""
-    found = [
+    dated = [
         (time_of(branch.get("lastInteractionAt")) or 0, name)
         for repo in as_list(facts.get("trackedGitRepos"))
         for branch in map(as_dict, as_list(as_dict(repo).get("branches")))
         if (name := _words(branch.get("branchName")))
     ]
-    newest = max((time for time, _ in found), default=0)
-    last = [name for time, name in found if time == newest]
+    newest = max((time for time, _ in dated), default=0)
+    last = [name for time, name in dated if time == newest]
     return last[-1] if last else _words(facts.get("createdOnBranch"))
 
 
 def _costs(usage: Any) -> dict[str, float]:
-    found: dict[str, float] = {}
+    costs: dict[str, float] = {}
     for name, facts in as_dict(usage).items():
         cents = as_dict(facts).get("costInCents")
         if isinstance(cents, (int, float)) and not isinstance(cents, bool) and 0 < cents < _DEAREST:
             model = model_of(name) or ""
-            found[model] = found.get(model, 0.0) + cents / 100
-    return found
+            costs[model] = costs.get(model, 0.0) + cents / 100
+    return costs
 
 
 def _model(facts: dict[str, Any]) -> str | None:
@@ -203,7 +203,7 @@ class Headers:
         if rowid != self._state.get("headers"):
             self._state["headers"] = rowid
             yield from self._differing(
-                {composer_id: found[1] for composer_id, found in self._entries().items()}
+                {composer_id: entry[1] for composer_id, entry in self._entries().items()}
             )
         if complete and self._has_table:
             rows = self._foreign.rows(f"SELECT composerId, value FROM {_TABLE}")
@@ -371,11 +371,11 @@ class Arranged:
         They are in the headers. Older versions date only answers, by the moment of the request:
         then a prompt has the time of its answer, and anything else that of what precedes it.
         """
-        found = {}
+        times = {}
         for bubble_id, ts in self._composer.header_times.items():
             if key := self._key(bubble_id):
-                found[key] = ts
-        dated = found | self._times
+                times[key] = ts
+        dated = times | self._times
         prompts = set(map(self._key, self._composer.prompts))
         previous = None
         for key, following in zip(order, [*order[1:], ""], strict=True):
@@ -384,5 +384,5 @@ class Arranged:
                 continue
             time = dated.get(following, previous) if key in prompts else previous
             if time is not None:
-                found[key] = time
-        return found
+                times[key] = time
+        return times

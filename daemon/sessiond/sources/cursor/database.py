@@ -75,8 +75,8 @@ class DatabaseReader:
                 (prefix, prefix[:-1] + ";"),
             )
         )
-        found, facts = self._composer(composer_id)
-        composer = found or Composer(composer_id)
+        stored, facts = self._composer(composer_id)
+        composer = stored or Composer(composer_id)
         inline = {
             f"{INLINE}{composer_id}:{bubble_id}": (bubble_id, bubble, tool)
             for bubble_id, bubble, tool in composer.inline
@@ -95,12 +95,12 @@ class DatabaseReader:
             self._end(change, left)
             yield change
             return
-        if found is None:  # being deleted row by row: the index keeps what it has
+        if stored is None:  # being deleted row by row: the index keeps what it has
             change.moved += [(key, NO_PLACE) for key in left]
         else:
             change.removed = left
         arranged = Arranged(composer, prefix, known, present, inline)
-        if found is None:
+        if stored is None:
             arranged.stay(self._known.in_order(known))
         change.order = arranged.keys()
         add_inline(change, inline, known)

@@ -77,8 +77,8 @@ def plain(value: Any) -> str:
     return _Writer().write(document)
 
 
-def _word_or_nothing(found: re.Match[str]) -> str:
-    word = found[0]
+def _word_or_nothing(match: re.Match[str]) -> str:
+    word = match[0]
     return "" if all(kind.search(word) for kind in _KINDS_OF_LETTERS) else word
 
 

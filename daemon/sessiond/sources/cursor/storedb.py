@@ -110,13 +110,13 @@ def read_meta(path: str) -> Meta:
 
 def child_ids(root: bytes) -> list[str]:
     """The blobs that a root lists, in order; those readable in a damaged one."""
-    found: list[str] = []
+    ids: list[str] = []
     for data in members(root, _CHILD):
         if len(data) == _ID_LENGTH:
-            found.append(data.hex())
-            if len(found) == _MOST_IDS:
+            ids.append(data.hex())
+            if len(ids) == _MOST_IDS:
                 break
-    return found
+    return ids
 
 
 def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) -> list[str]:
@@ -125,10 +125,10 @@ def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) 
     Missing and unknown blobs are listed too, for the reader to decide. Those in `seen` are
     messages and are not opened.
     """
-    found: list[str] = []
+    ids: list[str] = []
     roots = {root_id}
     ways = [iter(child_ids(read_blob(db, root_id) or b""))]
-    while ways and len(found) < _MOST_IDS:
+    while ways and len(ids) < _MOST_IDS:
         child = next(ways[-1], None)
         if child is None:
             ways.pop()
@@ -138,8 +138,8 @@ def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) 
             roots.add(child)
             ways.append(iter(inner))
         elif child not in roots:
-            found.append(child)
-    return found
+            ids.append(child)
+    return ids
 
 
 def read_message(db: Foreign, blob_id: str) -> dict[str, Any] | None:
@@ -152,8 +152,8 @@ def has_role(db: Foreign, blob_id: str, role: str) -> bool:
     """Whether a blob is a message of a role, by its first bytes."""
     head = _first(db, f"SELECT substr(data, 1, {_HEAD}) FROM blobs WHERE id = ?", blob_id)
     head = head.encode("utf-8", "replace") if isinstance(head, str) else head
-    found = _ROLE.search(head) if isinstance(head, bytes) else None
-    return found is not None and found[1].decode() == role
+    match = _ROLE.search(head) if isinstance(head, bytes) else None
+    return match is not None and match[1].decode() == role
 
 
 def read_root(db: Foreign, root_id: str) -> Root:
@@ -363,8 +363,8 @@ def _step(step: bytes, name: str) -> Iterator[dict[str, Any]]:
 
 def _call(call: bytes, name: str) -> dict[str, Any]:
     """A call with its result."""
-    found = [(n, v) for n, v in fields(call) if isinstance(v, bytes) and n != _CALL_ID]
-    number, value = found[0] if found else (0, b"")
+    values = [(n, v) for n, v in fields(call) if isinstance(v, bytes) and n != _CALL_ID]
+    number, value = values[0] if values else (0, b"")
     tool = _TOOLS.get(number, _Tool(f"tool-{number}", {}))
     args, result = member(value, 1) or b"", member(value, 2)
     call_id = text_of(call, _CALL_ID) or name
@@ -426,16 +426,16 @@ def _shell_turn(db: Foreign, shell: bytes, name: str) -> Iterator[dict[str, Any]
 
 def _texts(data: bytes, depth: int = 0) -> list[str]:
     """All readable texts in a message of unknown type."""
-    found: list[str] = []
+    texts: list[str] = []
     for _, value in fields(data):
         if not isinstance(value, bytes) or not value:
             continue
         inner = _texts(value, depth + 1) if depth < _DEEPEST_TEXT and _is_message(value) else []
         if inner:
-            found += inner
+            texts += inner
         elif (said := _readable(value)) is not None:
-            found.append(said)
-    return found
+            texts.append(said)
+    return texts
 
 
 def _is_message(value: bytes) -> bool:

@@ -159,8 +159,8 @@ def _kind(tool: str | None) -> str | None:
 
 
 def _patched(given: Any) -> Files:
-    found = (patch for text in strings(given) for patch in _PATCHED.finditer(text))
-    files = dict.fromkeys((patch[2], _PATCHES[patch[1]]) for patch in found)
+    patches = (patch for text in strings(given) for patch in _PATCHED.finditer(text))
+    files = dict.fromkeys((patch[2], _PATCHES[patch[1]]) for patch in patches)
     return tuple(files)[:_MOST_FILES]
 
 

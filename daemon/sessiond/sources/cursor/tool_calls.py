@@ -320,20 +320,20 @@ def fetch(foreign: Foreign, raw: bytes) -> dict[str, str]:
     """The texts that a bubble names, by their ids, as far as the database has them."""
     if b"ContentId" not in raw:
         return {}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     names = dict.fromkeys(name.decode("utf-8", "replace") for name in _ID.findall(raw))
     for name in names:
         if name.endswith(_OF_NOTHING):
-            found[name] = ""
-    keys = {_PREFIX + name.removeprefix(_PREFIX): name for name in names if name not in found}
+            texts[name] = ""
+    keys = {_PREFIX + name.removeprefix(_PREFIX): name for name in names if name not in texts}
     for key, value in foreign.many(
         f"SELECT key, value FROM cursorDiskKV WHERE key = ? AND length(value) <= {_LARGEST}",
         list(keys),
     ):
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         if isinstance(text, str):
-            found[keys[key]] = text
-    return found
+            texts[keys[key]] = text
+    return texts
 
 
 def changes(
@@ -346,8 +346,8 @@ def changes(
     if after is not None and (new or before is not None):
         return (Edit(path, old=before or None, new=after),)
     computed = as_dict(data.get("additionalData")).get("precomputedDiff")
-    found = (_of_diff(path, structured(diff)) for diff in (computed, facts.get("diff")))
-    return next(filter(None, found), ())
+    edits = (_of_diff(path, structured(diff)) for diff in (computed, facts.get("diff")))
+    return next(filter(None, edits), ())
 
 
 def changed_lines(changed: Iterable[Edit], shown: str) -> list[str]:

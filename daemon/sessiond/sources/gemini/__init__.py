@@ -15,11 +15,10 @@ from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
     Item,
-    NotReady,
     Parser,
     SessionSpec,
     Source,
-    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.folders import ProjectFolder, absolute
@@ -117,9 +116,7 @@ class _Chats:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         from sessiond.sources.gemini.chat import Answered, read_message
 
-        chat = whole_json(data)
-        if not isinstance(chat, dict) or not isinstance(chat.get("messages"), list):
-            raise NotReady("is not a Gemini CLI chat")
+        chat = whole_object(data, "messages", "is not a Gemini CLI chat")
         spec = _spec(path, chat, _DOCUMENT_RANK)
         answered = Answered(None)
         items = []
@@ -193,8 +190,8 @@ def _facts_in(head: bytes) -> dict[str, Any]:
     try:
         return as_dict(orjson.loads(line))
     except orjson.JSONDecodeError:
-        found = {name.decode(): value.decode() for name, value in _FACT.findall(line)}
-        return dict(found)
+        facts = {name.decode(): value.decode() for name, value in _FACT.findall(line)}
+        return dict(facts)
 
 
 def _project_of(folder: str, facts: Mapping[str, Any]) -> str | None:

@@ -189,8 +189,7 @@ def read_message(value: dict[str, Any], place: str = "") -> Record:
         text = "\n".join(piece["text"] for _, piece in _texts(value.get("content"), "")).strip()
         if not text and kind not in _NOTICES:
             text = "\n".join(strings(value.get("content"))).strip()
-        if text:
-            record.events.append(Event("system", text, label=kind))
+        record.say("system", text, kind)
     return record
 
 
@@ -271,8 +270,7 @@ def _add_responses(record: Record, content: Any, place: str) -> None:
 def _read_answer(record: Record, value: dict[str, Any], place: str) -> None:
     record.model = as_text(value.get("model"))
     for thought in as_list(value.get("thoughts")):
-        if text := _thought(thought):
-            record.events.append(Event("thinking", text))
+        record.say("thinking", _thought(thought))
     calls = value.get("toolCalls")
     _read_content(record, value.get("content"), f"{place}/content", alone=not calls)
     if isinstance(calls, list):
@@ -502,8 +500,8 @@ def _files(kind: str, given: dict[str, Any], path: str) -> tuple[tuple[str, str]
 def _listed(given: dict[str, Any]) -> list[str]:
     """The files that are given by name, not by a pattern."""
     named = (given.get(name) for name in ("paths", "include"))
-    found = next((paths for paths in named if isinstance(paths, list)), [])
-    return [path for path in found if as_text(path) and _GLOBS.isdisjoint(path)]
+    listed = next((paths for paths in named if isinstance(paths, list)), [])
+    return [path for path in listed if as_text(path) and _GLOBS.isdisjoint(path)]
 
 
 def _summary(kind: str, given: dict[str, Any], path: str) -> str:

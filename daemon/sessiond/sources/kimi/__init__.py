@@ -113,8 +113,8 @@ class KimiSource(Source):
         known = small_json(os.path.join(self._share(), _PROJECTS), _LARGEST).get("work_dirs")
         for entry in as_list(known):
             path = as_text(as_dict(entry).get("path")) or ""
-            found = hashlib.md5(path.encode("utf-8", "replace"), usedforsecurity=False)
-            if digest.endswith(found.hexdigest()):
+            hashed = hashlib.md5(path.encode("utf-8", "replace"), usedforsecurity=False)
+            if digest.endswith(hashed.hexdigest()):
                 return absolute(path)
         return None
 

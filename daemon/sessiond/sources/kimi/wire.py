@@ -11,26 +11,9 @@ import orjson
 
 from sess_schema import kinds, labels
 from sess_schema.edits import Edit
-from sessiond.sourcekit.base import (
-    LINK_RESULT,
-    Event,
-    Link,
-    Record,
-    Result,
-    Retire,
-    SessionSpec,
-    Usage,
-)
+from sessiond.sourcekit.base import Event, Record, Result, Retire, SessionSpec, Usage
 from sessiond.sourcekit.toolbox import Toolbox, event_of, run_by_user
-from sessiond.sourcekit.values import (
-    as_count,
-    as_dict,
-    as_line,
-    as_list,
-    as_text,
-    as_time,
-    strings,
-)
+from sessiond.sourcekit.values import as_count, as_dict, as_line, as_list, as_text, as_time, strings
 
 
 class WireParser:
@@ -96,7 +79,7 @@ class CliRecords:
         agent = as_text(payload.get("agent_id"))
         started = as_text(payload.get("parent_tool_call_id") or payload.get("task_tool_call_id"))
         if started:
-            record.links.append(Link(agent or started, started, LINK_RESULT, home=self._home))
+            record.link(agent or started, started, home=self._home)
         if agent is None and started:
             record.sidechain, record.subagent = True, started
 
@@ -108,8 +91,8 @@ class CliRecords:
         elif kind == "ToolCall":
             function = as_dict(payload.get("function"))
             given = as_text(function.get("arguments")) or ""
-            found = [record.native_id, payload.get("id"), function.get("name"), given]
-            self._open = dict(zip(("record", "id", "name", "given"), found, strict=True))
+            facts = [record.native_id, payload.get("id"), function.get("name"), given]
+            self._open = dict(zip(("record", "id", "name", "given"), facts, strict=True))
             self._call(record, f"{place}/function/arguments")
         elif kind == "ToolCallPart":
             more = as_text(payload.get("arguments_part"))
@@ -125,9 +108,9 @@ class CliRecords:
             window = as_count(payload.get("max_context_tokens")) or None
             record.usage = usage_of(key, counts_of(payload.get("token_usage")), None, window)
         elif kind == "CompactionEnd":
-            record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+            record.say("system", "Conversation compacted", labels.COMPACT)
         elif kind == "StepInterrupted":
-            record.events.append(Event("system", "Interrupted", label=labels.INTERRUPTED))
+            record.say("system", "Interrupted", labels.INTERRUPTED)
         elif kind == "Notification":
             texts = (as_text(payload.get(name)) for name in ("title", "body"))
             record.say("system", "\n".join(filter(None, texts)), labels.TASK)
@@ -154,8 +137,8 @@ class CliRecords:
 
     def _call(self, record: Record, pointer: str | None) -> None:
         record.role = "assistant"
-        found = self._open
-        record.events.append(call(found.get("name"), found.get("given"), found.get("id"), pointer))
+        begun = self._open
+        record.events.append(call(begun.get("name"), begun.get("given"), begun.get("id"), pointer))
 
     def _result(self, record: Record, payload: dict[str, Any], place: str) -> None:
         record.role = "user"
@@ -209,7 +192,7 @@ _SILENT_CODE = (
     *("file_history.", "interaction.", "interruptionReminder.", "plan.", "prompt.", "stale_guard."),
     *("task.", "tower_mode."),
 )
-_REFUSED_CODE = 16  # calls that wait for their result
+_MOST_REFUSED = 16  # calls that wait for their result
 _OPEN = 64
 _STEP = "context.append_loop_event"
 _CONTEXT = re.compile(r"\A<git-context>.*?(?:</git-context>\s*|\Z)", re.DOTALL)
@@ -256,13 +239,13 @@ class CodeRecords:
             if count := as_count(value.get("count")):
                 record.retires.append(Retire(prompts=count))
         elif kind == "context.apply_compaction":
-            record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
+            record.say("system", "Conversation compacted", labels.COMPACT)
             if summary := as_text(value.get("summary")):
                 record.events.append(Event("summary", summary, label=labels.COMPACT))
         elif kind == "context.clear":
-            record.events.append(Event("system", "Context cleared", label="clear"))
+            record.say("system", "Context cleared", "clear")
         elif kind == "turn.cancel":
-            record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
+            record.say("system", "Canceled", labels.INTERRUPTED)
         elif kind == "permission.record_approval_result":
             self._note_refusal(value)
         elif not kind.startswith(_SILENT_CODE):
@@ -278,7 +261,7 @@ class CodeRecords:
         decision = as_text(as_dict(value.get("result")).get("decision")) or ""
         call_id = as_text(value.get("toolCallId"))
         if call_id and decision.startswith(("reject", "den", "cancel")):
-            self._refused = [*self._refused, call_id][-_REFUSED_CODE:]
+            self._refused = [*self._refused, call_id][-_MOST_REFUSED:]
 
     # -- messages
 
@@ -349,13 +332,13 @@ class CodeRecords:
         if number is None or call_id is None:
             return
         failed = returned.get("isError") is True or returned.get("is_error") is True
-        found = result(call_id, output, failed=failed, images=images, pointer="/event/result")
+        outcome = result(call_id, output, failed=failed, images=images, pointer="/event/result")
         if number in self._refused:
-            found.status = "denied"
+            outcome.status = "denied"
             self._refused = [one for one in self._refused if one != number]
-        record.results.append(found)
+        record.results.append(outcome)
         if agent := subagent_of(output):
-            record.links.append(Link(agent, call_id, LINK_RESULT, home=self._home))
+            record.link(agent, call_id, home=self._home)
 
     def _read_usage(self, record: Record, value: dict[str, Any]) -> None:
         """The end of a step and the record after it report the same response."""
@@ -425,8 +408,8 @@ def result(call_id: str, output: str, *, failed: bool, images: int, pointer: str
 
 def subagent_of(output: str) -> str | None:
     """The subagent that a call started, judging by its result."""
-    found = _AGENT.search(output)
-    return found[1] if found else None
+    match = _AGENT.search(output)
+    return match[1] if match else None
 
 
 def content(parts: Any) -> tuple[str, int]:

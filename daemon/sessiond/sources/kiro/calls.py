@@ -111,5 +111,5 @@ def _block(block: Any) -> tuple[str, Any]:
 
 def _ended_badly(value: dict[str, Any]) -> bool:
     status = value.get("exit_status")
-    found = _ENDED.search(status) if isinstance(status, str) else None
-    return found[1] != "0" if found else status not in (0, None, "")
+    match = _ENDED.search(status) if isinstance(status, str) else None
+    return match[1] != "0" if match else status not in (0, None, "")

@@ -9,13 +9,11 @@ from typing import Any
 
 from sess_schema import labels
 from sessiond.sourcekit.base import (
-    TITLE_PROMPT,
     Conversation,
     Event,
     Item,
     Record,
     SessionSpec,
-    Title,
     Usage,
     borrowed_times,
     whole_json,
@@ -28,7 +26,6 @@ from sessiond.sourcekit.values import (
     as_text,
     as_time,
     decoded,
-    prompt_title,
     result_text,
     strings,
 )
@@ -171,7 +168,7 @@ def editor_session(path: str, data: bytes, listed: bytes) -> Conversation:
         for number, entry in enumerate(as_list(facts.get("history")))
     ]
     places = (facts.get("workspaceDirectory"), facts.get("workspacePath"))
-    project = next((found for place in places if (found := absolute(place))), None)
+    project = next((workspace for place in places if (workspace := absolute(place))), None)
     model = as_text(facts.get("selectedModel"))
     title = as_text(facts.get("title")) or as_text(entry.get("title"))
     return Conversation(
@@ -192,13 +189,10 @@ def _said(session_id: str, number: int, entry: dict[str, Any]) -> Item:
     record = Record(role, role=role, native_id=f"{session_id}/{name}")
     text, images = result_text(message.get("content"))
     text = text.strip()
-    if role == "user" and (text or images):
-        injected = text.startswith(_INJECTED)
-        label = labels.CONTEXT if injected else None
-        kind = "system" if injected else "user"
-        record.events.append(Event(kind, text or "[image]", label=label, images=images))
-        if not injected and (title := prompt_title(text)):
-            record.titles.append(Title(title, TITLE_PROMPT))
+    if role == "user" and text.startswith(_INJECTED):
+        record.events.append(Event("system", text, label=labels.CONTEXT, images=images))
+    elif role == "user":
+        record.ask(text, images)
     elif role == "assistant":
         if text in ("", _UNDER_WAY):
             text = _completion(entry.get("promptLogs")) or text

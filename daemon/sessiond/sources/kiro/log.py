@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import labels
-from sessiond.sourcekit.base import (
-    LINK_RESULT,
-    Event,
-    Link,
-    Record,
-    Retire,
-    SessionSpec,
-)
+from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec
 from sessiond.sourcekit.values import (
     NAMELESS,
     as_dict,
@@ -25,6 +18,66 @@ from sessiond.sourcekit.values import (
 )
 from sessiond.sources.kiro.calls import blocks, call, result
 
+_REMEMBERED = 200  # prompts that may be taken back
+_CALLS = 32  # calls that were refused and wait for their result
+
+
+class Memory:
+    """Prompts, and calls that were refused."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self.spec = spec
+        self._count: int = state.get("count", 0)
+        self._prompts: list[list[Any]] = state.get("prompts", [])  # [position, id]
+        self._refused: list[str] = state.get("refused", [])
+        self.called_at: int | None = state.get("called_at")  # when the last call was written
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "count": self._count,
+            "prompts": self._prompts,
+            "refused": self._refused,
+            "called_at": self.called_at,
+        }
+
+    def note(self, record: Record) -> None:
+        if record.native_id and any(event.type == "user" for event in record.events):
+            self._prompts = [*self._prompts, [self._count, record.native_id]][-_REMEMBERED:]
+        self._count += 1
+
+    @property
+    def prompted(self) -> bool:
+        return bool(self._prompts)
+
+    def refuse(self, call_id: str) -> None:
+        self._refused = [*self._refused, call_id][-_CALLS:]
+
+    def was_refused(self, call_id: str) -> bool:
+        return call_id in self._refused
+
+    def back_to(self, native_id: str) -> Retire:
+        """Take back a record and all after it; what is not a known prompt stays itself."""
+        known = any(name == native_id for _, name in self._prompts)
+        return Retire(native_id, onward=True, after=not known)
+
+    def back_to_position(self, position: int) -> list[Retire]:
+        """Take back all from the first prompt that is not before a position in the log."""
+        for place, native_id in self._prompts:
+            if place >= position:
+                return [Retire(native_id, onward=True)]
+        return []
+
+
+class KiroParser(Memory):
+    def parse(self, value: dict[str, Any]) -> Record:
+        read = _read_payload if isinstance(value.get("payload"), dict) else _read_entry
+        record = read(value, self)
+        self.note(record)
+        return record
+
+
+# -- the logs that both programs write since version 3
+
 _SILENT = frozenset(
     {
         *("turn_start", "session_event", "usage_summary", "mode_change", "sub_agent_progress"),
@@ -35,7 +88,7 @@ _HIDDEN = "..."  # instead of a thought that is encrypted
 _SYSTEM_PROMPT = ("<identity>", "You are ", "# ")
 
 
-def read_payload(value: dict[str, Any], memory: Memory) -> Record:
+def _read_payload(value: dict[str, Any], memory: Memory) -> Record:
     payload = as_dict(value.get("payload"))
     kind = as_text(payload.get("type")) or "other"
     record = Record(kind, native_id=as_text(value.get("id")), ts=as_time(value.get("timestamp")))
@@ -117,12 +170,12 @@ def _result(record: Record, payload: dict[str, Any], memory: Memory) -> None:
         return
     text, images = result_text(payload.get("content"))
     failed = payload.get("success") is False
-    found = result(call_id, text, failed=failed, images=images, pointer="/payload/content")
-    found.duration_ms = as_milliseconds(payload.get("durationMs"))
+    outcome = result(call_id, text, failed=failed, images=images, pointer="/payload/content")
+    outcome.duration_ms = as_milliseconds(payload.get("durationMs"))
     forbidden = as_dict(as_dict(payload.get("_meta")).get("kiro")).get("policyDenial")
     if memory.was_refused(call_id) or forbidden:
-        found.status = "denied"
-    record.results.append(found)
+        outcome.status = "denied"
+    record.results.append(outcome)
     if record.ts == memory.called_at:  # written together, when the call was over
         record.ts = None
 
@@ -150,7 +203,7 @@ def _subagent(record: Record, payload: dict[str, Any], _: Memory) -> None:
     event = call("sub_agent", given, child, "/payload/prompt")
     record.events.append(event)
     if child:
-        record.links.append(Link(child, child, LINK_RESULT, home=""))
+        record.link(child, child, home="")
 
 
 def _returned(record: Record, payload: dict[str, Any], _: Memory) -> None:
@@ -159,15 +212,15 @@ def _returned(record: Record, payload: dict[str, Any], _: Memory) -> None:
     if child is None:
         return
     said, problem = as_text(payload.get("response")), as_text(payload.get("errorMessage"))
-    found = result(
+    outcome = result(
         child,
         "\n".join(filter(None, (said, problem))),
         failed=status == "error",
         images=0,
         pointer="/payload/response",
     )
-    found.status = "denied" if status == "cancelled" else found.status
-    record.results.append(found)
+    outcome.status = "denied" if status == "cancelled" else outcome.status
+    record.results.append(outcome)
 
 
 # -- what happened
@@ -240,67 +293,9 @@ _READERS = {
 }
 
 
-_REMEMBERED = 200  # prompts that may be taken back
-_CALLS = 32  # calls that were refused and wait for their result
-
-
-class Memory:
-    """Prompts, and calls that were refused."""
-
-    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
-        self.spec = spec
-        self._count: int = state.get("count", 0)
-        self._prompts: list[list[Any]] = state.get("prompts", [])  # [position, id]
-        self._refused: list[str] = state.get("refused", [])
-        self.called_at: int | None = state.get("called_at")  # when the last call was written
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "count": self._count,
-            "prompts": self._prompts,
-            "refused": self._refused,
-            "called_at": self.called_at,
-        }
-
-    def note(self, record: Record) -> None:
-        if record.native_id and any(event.type == "user" for event in record.events):
-            self._prompts = [*self._prompts, [self._count, record.native_id]][-_REMEMBERED:]
-        self._count += 1
-
-    @property
-    def prompted(self) -> bool:
-        return bool(self._prompts)
-
-    def refuse(self, call_id: str) -> None:
-        self._refused = [*self._refused, call_id][-_CALLS:]
-
-    def was_refused(self, call_id: str) -> bool:
-        return call_id in self._refused
-
-    def back_to(self, native_id: str) -> Retire:
-        """Take back a record and all after it; what is not a known prompt stays itself."""
-        known = any(name == native_id for _, name in self._prompts)
-        return Retire(native_id, onward=True, after=not known)
-
-    def back_to_position(self, position: int) -> list[Retire]:
-        """Take back all from the first prompt that is not before a position in the log."""
-        for place, native_id in self._prompts:
-            if place >= position:
-                return [Retire(native_id, onward=True)]
-        return []
-
-
-# -- version 2
+# -- the logs of version 2
 
 _NAMING = "You are a session naming agent"
-
-
-class KiroParser(Memory):
-    def parse(self, value: dict[str, Any]) -> Record:
-        read = read_payload if isinstance(value.get("payload"), dict) else _read_entry
-        record = read(value, self)
-        self.note(record)
-        return record
 
 
 def _read_entry(value: dict[str, Any], memory: Memory) -> Record:
@@ -321,9 +316,9 @@ def _read_entry(value: dict[str, Any], memory: Memory) -> Record:
         if summary := as_text(data.get("summary")):
             record.events.append(Event("summary", summary, label=labels.COMPACT))
     elif kind == "Clear":
-        record.events.append(Event("system", "Context cleared", label="clear"))
+        record.say("system", "Context cleared", "clear")
     elif kind == "CancelledPrompt":
-        record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
+        record.say("system", "Canceled", labels.INTERRUPTED)
     elif kind == "ResetTo":
         position = data.get("target_index")
         record.retires += memory.back_to_position(position) if isinstance(position, int) else []
@@ -360,8 +355,7 @@ def _read_answer(record: Record, data: dict[str, Any]) -> None:
                 record.events.append(Event("assistant", value.strip()))
         elif kind == "thinking":
             record.model = as_text(as_dict(value).get("modelId")) or record.model
-            if text := (as_text(as_dict(value).get("text")) or "").strip():
-                record.events.append(Event("thinking", text))
+            record.say("thinking", as_dict(value).get("text"))
         elif kind in ("toolUse", "tooluse"):
             use = as_dict(value)
             pointer = f"/data/content/{number}/data/input"
@@ -383,8 +377,8 @@ def _read_results(record: Record, data: dict[str, Any], memory: Memory) -> None:
         text, images, broke = blocks(returned.get("content"))
         failed = broke or str(returned.get("status", "")).casefold() == "error"
         pointer = f"/data/content/{number}/data/content"
-        found = result(call_id, text, failed=failed, images=images, pointer=pointer)
+        outcome = result(call_id, text, failed=failed, images=images, pointer=pointer)
         canceled = as_dict(details.get(call_id)).get("result") == "Cancelled"
         if canceled or memory.was_refused(call_id):
-            found.status = "denied"
-        record.results.append(found)
+            outcome.status = "denied"
+        record.results.append(outcome)

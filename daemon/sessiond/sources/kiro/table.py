@@ -49,20 +49,20 @@ class KiroTables(Layout):
         return ()
 
     def heads(self, db: Foreign) -> Iterable[tuple[str, Any]]:
-        found: dict[str, Any] = {}
+        marks: dict[str, Any] = {}
         if db.has_table(_OLDER) and db.has(_OLDER, "key"):
             for key, size, name in db.rows(
                 "SELECT key, length(value), json_extract(value, '$.conversation_id')"
                 f" FROM {_OLDER} WHERE json_valid(value)"
             ):
                 if isinstance(name, str):
-                    found[name], self._older[name] = (key, size), key
+                    marks[name], self._older[name] = (key, size), key
         if db.has_table(_TABLE):
             columns = "conversation_id, key, length(value), updated_at"
             for name, *mark in db.rows(f"SELECT {columns} FROM {_TABLE} ORDER BY updated_at"):
-                found[name] = mark
+                marks[name] = mark
                 self._older.pop(name, None)
-        return found.items()
+        return marks.items()
 
     def whole(self, db: Foreign, conversation: str) -> Conversation | None:
         if conversation in self._older:
@@ -169,8 +169,7 @@ def _read_user(record: Record, message: dict[str, Any]) -> None:
             record.ask(text, images)
         if kind not in ("Prompt", "CancelledToolUses", "ToolUseResults"):
             record.warnings.append(f"message of an unknown kind: {kind}")
-    if added := (as_text(message.get("additional_context")) or "").strip():
-        record.events.append(Event("system", added, label=labels.CONTEXT))
+    record.say("system", message.get("additional_context"), labels.CONTEXT)
 
 
 def _read_result(record: Record, one: dict[str, Any], pointer: str, *, canceled: bool) -> None:
@@ -179,9 +178,9 @@ def _read_result(record: Record, one: dict[str, Any], pointer: str, *, canceled:
         return
     text, images, broke = blocks(one.get("content"))
     failed = broke or str(one.get("status", "")).casefold() == "error"
-    found = result(call_id, text, failed=failed, images=images, pointer=pointer)
-    found.status = "denied" if canceled else found.status
-    record.results.append(found)
+    outcome = result(call_id, text, failed=failed, images=images, pointer=pointer)
+    outcome.status = "denied" if canceled else outcome.status
+    record.results.append(outcome)
 
 
 def _read_answer(record: Record, value: dict[str, Any]) -> None:
@@ -192,8 +191,7 @@ def _read_answer(record: Record, value: dict[str, Any]) -> None:
     for kind, part in value["message"].items():
         said = as_dict(part)
         thought = "\n".join(strings(said.get("thinking"), OPAQUE | {"redactedContent"})).strip()
-        if thought:
-            record.events.append(Event("thinking", thought))
+        record.say("thinking", thought)
         record.say("assistant", said.get("content"))
         for number, use in enumerate(map(as_dict, as_list(said.get("tool_uses")))):
             pointer = f"/message/{kind}/tool_uses/{number}/args"

@@ -15,7 +15,6 @@ from sessiond.families.copilot import STORED, call, usage_of
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
-    Event,
     NotReady,
     Parser,
     Record,
@@ -158,9 +157,9 @@ class _Chats:
 
 def _storage(path: str) -> str:
     """The folder of a window below `workspaceStorage`; another one, without facts, if none is."""
-    head, found, rest = path.rpartition(os.sep + _WORKSPACES + os.sep)
+    head, inside, rest = path.rpartition(os.sep + _WORKSPACES + os.sep)
     return (
-        os.path.join(head, _WORKSPACES, rest.split(os.sep)[0]) if found else os.path.dirname(path)
+        os.path.join(head, _WORKSPACES, rest.split(os.sep)[0]) if inside else os.path.dirname(path)
     )
 
 
@@ -287,8 +286,7 @@ class TraceParser:
         elif kind == "agent_response":
             record.role = "assistant"
             text = _text(attrs.get("response") or attrs.get("content"))
-            if text:
-                record.events.append(Event("assistant", text))
+            record.say("assistant", text)
         elif kind == "tool_call":
             self._read_call(record, value, attrs)
         return record
@@ -307,8 +305,7 @@ class TraceParser:
         record.events.append(event)
 
     def _read_request(self, record: Record, value: dict[str, Any], attrs: dict[str, Any]) -> None:
-        if error := _text(attrs.get("error")):
-            record.events.append(Event("system", error, label=labels.API_ERROR))
+        record.say("system", _text(attrs.get("error")), labels.API_ERROR)
         record.model = as_text(attrs.get("model"))
         key = as_text(value.get("spanId")) or record.native_id or ""
         record.usage = usage_of(

@@ -8,25 +8,9 @@ from typing import Any
 
 from sess_schema import labels
 from sessiond.families.copilot import SAID, call, describe, usage_of
-from sessiond.sourcekit.base import (
-    TITLE_PROMPT,
-    Conversation,
-    Event,
-    Item,
-    Record,
-    SessionSpec,
-    Title,
-)
+from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
 from sessiond.sourcekit.folders import of_uri
-from sessiond.sourcekit.values import (
-    as_count,
-    as_dict,
-    as_list,
-    as_text,
-    as_time,
-    prompt_title,
-    strings,
-)
+from sessiond.sourcekit.values import as_count, as_dict, as_list, as_text, as_time, strings
 
 _ANSWER = (
     *("response", "result", "isCanceled", "modelId", "requestId", "timestamp", "modelState"),
@@ -65,7 +49,7 @@ def read_chat(
         created_at=as_time(chat.get("creationDate")),
         updated_at=as_time(chat.get("lastMessageDate")),
     )
-    for call_id, found in below.items():
+    for call_id, children in below.items():
         spec = SessionSpec(
             f"{session}/{call_id}",
             kind="subagent",
@@ -75,7 +59,7 @@ def read_chat(
             project=project,
             fallback=rank,
         )
-        yield Conversation(spec, items=found, project=project, project_rank=rank_of_project)
+        yield Conversation(spec, items=children, project=project, project_rank=rank_of_project)
 
 
 def _task(items: list[Item], call_id: str) -> str | None:
@@ -92,10 +76,8 @@ def _prompt(request: dict[str, Any], native_id: str, key: str) -> Item:
     images = _images(as_dict(request.get("variableData")).get("variables"))
     if request.get("isSystemInitiated") is True:  # as when a command in the background ends
         record.say("system", text, labels.TASK)
-    elif text.strip() or images:
-        record.events.append(Event("user", text.strip() or "[image]", images=images))
-        if title := prompt_title(text):
-            record.titles.append(Title(title, TITLE_PROMPT))
+    else:
+        record.ask(text.strip(), images)
     raw = {name: value for name, value in request.items() if name not in _ANSWER[:2]}
     return Item(key, value=raw, record=record)
 
@@ -122,7 +104,7 @@ def _answer(request: dict[str, Any], native_id: str, spent_by: str) -> Response:
     if message := as_text(error.get("message")):
         record.events.append(Event("system", message, label=labels.API_ERROR))
     if value.get("isCanceled") is True:
-        record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
+        record.say("system", "Canceled", labels.INTERRUPTED)
     spent = as_dict(result.get("usage")) | metadata
     entered, written = spent.get("promptTokens"), spent.get("outputTokens")
     written = written or spent.get("completionTokens") or value.get("completionTokens")
@@ -174,11 +156,11 @@ class Response:
         return Item(key, value=self._value, record=self.record)
 
     def children(self) -> Iterator[tuple[str, Item]]:
-        for call_id, found in self._below.items():
+        for call_id, pieces in self._below.items():
             record = Record("response", role="assistant", ts=as_time(self._value.get("timestamp")))
             record.native_id = f"{self._request}/{call_id}"
-            record.events = [event for _, event in found]
-            parts = {"response": [part for part, _ in found]}
+            record.events = [event for _, event in pieces]
+            parts = {"response": [part for part, _ in pieces]}
             key = self._request.rpartition("/")[2]
             yield call_id, Item(key, value=parts, record=record)
 
@@ -207,12 +189,10 @@ class Response:
     def _say(self) -> None:
         text = "".join(self._text).strip()
         self._text = []
-        if text:
-            self.record.events.append(Event("assistant", text))
+        self.record.say("assistant", text)
 
     def _think(self, thought: Any) -> None:
-        if text := "".join(strings(thought)).strip():
-            self.record.events.append(Event("thinking", text))
+        self.record.say("thinking", "".join(strings(thought)))
 
     def _call(self, part: dict[str, Any], place: str, matched: dict[int, Asked]) -> None:
         above = as_text(part.get("subAgentInvocationId"))
@@ -262,8 +242,8 @@ class Response:
             return "denied"
         code = as_dict(data.get("terminalCommandState")).get("exitCode")
         if not isinstance(code, int) and data.get("kind") == "terminal":
-            found = _EXIT.search(output[-_TAIL:])
-            code = int(found[1]) if found else None
+            match = _EXIT.search(output[-_TAIL:])
+            code = int(match[1]) if match else None
         if details.get("isError") is True or output.startswith(_FAILURES):
             return "error"
         if isinstance(code, int) and not isinstance(code, bool) and code:
@@ -278,33 +258,33 @@ def _is_own_call(part: dict[str, Any]) -> bool:
 
 def _asked(metadata: dict[str, Any]) -> list[Asked]:
     rounds = metadata.get("toolCallRounds")
-    found = []
+    asked = []
     for number, turn in enumerate(as_list(rounds)):
         for index, one in enumerate(as_list(as_dict(turn).get("toolCalls"))):
             if isinstance(one, dict):
                 place = f"/result/metadata/toolCallRounds/{number}/toolCalls/{index}"
-                found.append((place, one))
-    return found
+                asked.append((place, one))
+    return asked
 
 
 def _matched(parts: list[dict[str, Any]], asked: list[Asked]) -> dict[int, Asked]:
     """By id, else in order: a part that was shown has at most one call, of its kind."""
     named = {_bare_id(one.get("id")): (place, one) for place, one in asked}
     ids = [(part, _bare_id(part.get("toolCallId"))) for part in parts]
-    found = {id(part): named[key] for part, key in ids if key in named}
-    taken = {place for place, _ in found.values()}
-    left = [part for part in parts if id(part) not in found]
+    pairs = {id(part): named[key] for part, key in ids if key in named}
+    taken = {place for place, _ in pairs.values()}
+    left = [part for part in parts if id(part) not in pairs]
     waiting = [one for one in asked if one[0] not in taken]
     if len(left) == len(waiting):
-        return found | {id(part): one for part, one in zip(left, waiting, strict=True)}
+        return pairs | {id(part): one for part, one in zip(left, waiting, strict=True)}
     for part in left:
         kind = describe(as_text(part.get("toolId")), {}).kind
         for number, (place, one) in enumerate(waiting):
             if describe(as_text(one.get("name")), {}).kind == kind:
-                found[id(part)] = (place, one)
+                pairs[id(part)] = (place, one)
                 del waiting[: number + 1]
                 break
-    return found
+    return pairs
 
 
 def _bare_id(call_id: Any) -> str:
