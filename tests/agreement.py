@@ -134,7 +134,7 @@ def _of_stats(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
 
 
 def _added(groups):
-    from sess_schema.queries.tally import Tally
+    from sess_schema.sums import Tally
 
     total = Tally()
     for tally in groups.values():

@@ -11,6 +11,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as in `typing`, whose import takes as long as ten modules of ours
 if TYPE_CHECKING:
     from dataclasses import asdict, dataclass, field, replace
+    from re import compile as later
 else:
 
     class _Made:
@@ -102,5 +103,18 @@ else:
     def asdict(one):
         return {name: one.__dict__[name] for name in one._names}
 
+    class later:  # noqa: N801 - stands for a function
+        """Like the pattern that `re.compile` makes, which it does when it is first used."""
 
-__all__ = ["TYPE_CHECKING", "asdict", "dataclass", "field", "replace"]
+        def __init__(self, pattern, flags=0):
+            self.pattern, self.flags = pattern, flags
+
+        def __getattr__(self, name):
+            import re
+
+            value = getattr(re.compile(self.pattern, self.flags), name)
+            self.__dict__[name] = value
+            return value
+
+
+__all__ = ["TYPE_CHECKING", "asdict", "dataclass", "field", "later", "replace"]

@@ -8,8 +8,7 @@ start with a single character above 127.
 
 from __future__ import annotations
 
-from sess_common.classes import TYPE_CHECKING
-from sess_common.patterns import later
+from sess_common.classes import TYPE_CHECKING, later
 
 if TYPE_CHECKING:
     import re

@@ -8,9 +8,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from sess_common.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING, later
 from sess_common.escape import safe
-from sess_common.patterns import later
 
 if TYPE_CHECKING:
     from typing import Any, TextIO

@@ -6,9 +6,8 @@ import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from datetime import time as clock
 
-from sess_common.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING, later
 from sess_common.errors import SessError
-from sess_common.patterns import later
 
 if TYPE_CHECKING:
     import re

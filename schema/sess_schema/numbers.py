@@ -20,7 +20,7 @@ from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import quarters, sessions, stats
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Worktime
-from sess_schema.queries.tally import USAGE, Tally
+from sess_schema.sums import USAGE_COUNTS, Tally
 
 
 @dataclass(slots=True, frozen=True)
@@ -115,7 +115,7 @@ def _totals(db: apsw.Connection, members: str) -> dict[SessionId, Tally]:
         totals[key].add(
             Tally(prompts=prompts, tool_calls=calls, tool_errors=failed, tool_denied=denied)
         )
-    spent = ", ".join(f"sum({name})" for name in USAGE)
+    spent = ", ".join(f"sum({name})" for name in USAGE_COUNTS)
     for key, *sums_ in db.execute(
         f"SELECT session_id, {spent} FROM usage_sums {inside}", (members,)
     ):

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from sess_schema.numbers import Numbers
     from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
-    from sess_schema.queries.tally import Tally
     from sess_schema.queries.transcripts import Record, Transcript
     from sess_schema.session import Entry
+    from sess_schema.sums import Tally
 
 
 _PREVIEW = 120  # characters of a record

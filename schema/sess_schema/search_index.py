@@ -15,7 +15,7 @@ from itertools import islice
 
 import apsw
 
-from sess_common.patterns import later
+from sess_common.classes import later
 
 # Marks failed calls, so that searching for `is_error` finds them, as grepping a transcript does.
 # The index sees one word that nobody types, so `error` only finds texts that contain it.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sess_common import classes, patterns
+from sess_common import classes
 
 
 def made(module):
@@ -91,6 +91,6 @@ def test_an_open_object_can_be_changed():
 @given(st.text())
 def test_a_later_pattern_is_the_pattern(text):
     """Compiled at first use, with its flags."""
-    later, now = patterns.later("[a-f]+", re.IGNORECASE), re.compile("[a-f]+", re.IGNORECASE)
+    later, now = classes.later("[a-f]+", re.IGNORECASE), re.compile("[a-f]+", re.IGNORECASE)
     assert later.findall(text) == now.findall(text)
     assert later.sub("-", text) == now.sub("-", text)

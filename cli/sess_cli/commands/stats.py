@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sess_cli.render.tallies import Broken, Groups
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.stats import Stats
-    from sess_schema.queries.tally import Tally
+    from sess_schema.sums import Tally
 
 
 def stats(
@@ -327,7 +327,7 @@ def _titles(db: apsw.Connection, asked: Stats) -> dict[str, str]:
 
 
 def _total(groups: Mapping[str, Tally]) -> Tally:
-    from sess_schema.queries.tally import Tally
+    from sess_schema.sums import Tally
 
     total = Tally()
     for tally in groups.values():

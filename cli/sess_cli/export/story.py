@@ -25,8 +25,8 @@ from sess_schema.numbers import Numbers
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
 from sess_schema.session import FACTS, Entry, Reader
+from sess_schema.sums import Tally
 
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 # The index cuts longer titles; half a secret at the end would not be recognised.

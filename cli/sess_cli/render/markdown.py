@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sess_cli.export.notice_names import NAMES
 from sess_cli.render import amounts, layout
+from sess_common.classes import later
 from sess_common.escape import safe
-from sess_common.patterns import later
 from sess_schema import edits, kinds, labels
 from sess_schema.queries import sessions
 from sess_schema.session import Reader
@@ -139,16 +139,16 @@ def prose(text: str) -> Iterator[str]:
     language, because a line with bars may be a table header.
     """
     fence = ""
-    for given in safe(text).strip("\n").rstrip().split("\n"):
-        line = _TAB_BEFORE_FENCE.sub("    ", given)  # inside a quotation it would count for less
-        found = _FENCE.fullmatch(line)
+    for raw in safe(text).strip("\n").rstrip().split("\n"):
+        line = _TAB_BEFORE_FENCE.sub("    ", raw)  # inside a quotation it would count for less
+        marker = _FENCE.fullmatch(line)
         if fence:
-            yield line.lstrip(" ") if found else line
-            if found and found[1].startswith(fence) and not (found[2] + found[3]).strip():
+            yield line.lstrip(" ") if marker else line
+            if marker and marker[1].startswith(fence) and not (marker[2] + marker[3]).strip():
                 fence = ""
-        elif found and not (found[1][0] == "`" and "`" in found[3]):
-            fence = found[1]
-            yield fence + found[2]
+        elif marker and not (marker[1][0] == "`" and "`" in marker[3]):
+            fence = marker[1]
+            yield fence + marker[2]
         else:
             yield _harmless(line)
     if fence:

@@ -9,7 +9,7 @@ from typing import Any
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
 from sess_schema import objects
-from sess_schema.queries.tally import Tally
+from sess_schema.sums import Tally
 
 # What is counted, with its head on a terminal and in Markdown.
 _COLUMNS = (

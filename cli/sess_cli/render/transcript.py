@@ -13,7 +13,7 @@ from sess_cli.export.notice_names import NAMES
 from sess_cli.render import amounts, layout
 from sess_cli.search.output_text import STATUS_STYLE
 from sess_common import times
-from sess_common.patterns import later
+from sess_common.classes import later
 from sess_schema import citations, edits, kinds, labels, numbers
 from sess_schema.queries import sessions, sources
 

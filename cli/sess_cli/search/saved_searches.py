@@ -6,9 +6,8 @@ import os
 
 from sess_cli import settings
 from sess_common import paths
-from sess_common.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING, later
 from sess_common.errors import SessError
-from sess_common.patterns import later
 from sess_common.program import say
 
 if TYPE_CHECKING:

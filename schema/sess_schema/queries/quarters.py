@@ -17,7 +17,6 @@ from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema import shown, sums
 from sess_schema.ids import NO_SESSION, SessionId
 from sess_schema.queries import sessions
-from sess_schema.queries.tally import EVENTS, USAGE
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 NONE = "none"  # the group of rows without one: responses have no tool
 PERIODS = frozenset({"hour", "day", "week", "month"})
-_NO_USAGE, _NO_EVENTS = (0,) * len(USAGE), (0,) * len(EVENTS)
+_NO_USAGE, _NO_EVENTS = (0,) * len(sums.USAGE_COUNTS), (0,) * len(sums.EVENT_COUNTS)
 _BY_KEY = "GROUP BY 1, 2, 3"
 
 
@@ -194,7 +193,7 @@ class Reader:
     def _responses(self) -> Iterator[Row]:
         quarter = "k.quarter" if self._timed else "0"
         model = "k.model" if self._by_model else "''"
-        added = ", ".join(f"sum(k.{name})" for name in USAGE)
+        added = ", ".join(f"sum(k.{name})" for name in sums.USAGE_COUNTS)
         kept = self._summed(f"{quarter}, k.session_id, {model}, {added}", "usage_sums", _BY_KEY)
         counted = self._counted(
             f"{sums.quarter('u.ts')}, u.session_id, {sums.MODEL}, {sums.USAGE_SUMS}",

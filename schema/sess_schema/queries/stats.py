@@ -18,8 +18,7 @@ import apsw
 from sess_common.classes import dataclass
 from sess_schema import shown, sums
 from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row, Selection
-from sess_schema.queries.tally import Sum, Tally
-from sess_schema.sums import IDLE, QUARTER, Span
+from sess_schema.sums import IDLE, QUARTER, Span, Sum, Tally
 
 __all__ = ["GROUPS", "NONE", "SUBAGENTS", "Stats", "Tally", "percentile"]
 

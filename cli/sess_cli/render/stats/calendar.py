@@ -26,8 +26,8 @@ from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
 from sess_common.classes import dataclass, replace
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import overview
+from sess_schema.sums import Tally
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 SHADES = 4  # and one for zero
@@ -141,16 +141,16 @@ def _rounded(mark: int) -> int:
 
 
 def calendar_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = overview.read_calendar(db, asked)
+    calendar = overview.read_calendar(db, asked)
     today = datetime.fromtimestamp(options.now / 1000, UTC).astimezone(asked.zone).date()
-    current, longest = overview.streaks(found.days, today)
-    days = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
+    current, longest = overview.streaks(calendar.days, today)
+    days = [{"day": day.isoformat(), **_facts(tally)} for day, tally in calendar.days.items()]
     hours = [
         {"weekday": WEEKDAYS[day], "hour": hour, **_facts(tally), "_slot": slot(day, hour)}
-        for (day, hour), tally in sorted(found.hours.items())
+        for (day, hour), tally in sorted(calendar.hours.items())
     ]
     whole = Tally()
-    for tally in found.days.values():
+    for tally in calendar.days.values():
         whole.add(tally)
     total = {
         "total": "total",
@@ -164,8 +164,8 @@ def calendar_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> 
         ("streak", f"{amounts.plural(current, 'day')}, longest {longest}"),
     ]
     if days:
-        most = max(found.days, key=lambda day: (overview.busy(found.days[day]), day))
-        busiest = found.days[most]
+        most = max(calendar.days, key=lambda day: (overview.busy(calendar.days[day]), day))
+        busiest = calendar.days[most]
         used = f"{money(busiest.cost_nano)}, {tokens(busiest.tokens)}"
         prompts = amounts.plural(busiest.prompts, "prompt")
         facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {prompts}"))
@@ -174,7 +174,7 @@ def calendar_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> 
         Section("day", days, charts=[replace(_YEAR_CHART, until=today, facts=facts)]),
         Section("hour", hours, charts=[replace(_WEEK_CHART, total=_facts(whole))]),
     ]
-    draw = partial(_draw, calendar=found, today=today)
+    draw = partial(_draw, calendar=calendar, today=today)
     return Report("calendar", sections, facts=facts, draw=draw)
 
 

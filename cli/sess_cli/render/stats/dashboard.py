@@ -22,10 +22,10 @@ from sess_cli.terminal import Terminal
 from sess_common import paths, times
 from sess_common.errors import SessError
 from sess_schema.queries.stats import Stats, Worktime
-from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import overview
 from sess_schema.queries.views.overview import Overview
 from sess_schema.queries.views.tools import Use
+from sess_schema.sums import Tally
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ROOM = 10  # for fact names

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from sess_common.classes import TYPE_CHECKING, dataclass
-from sess_common.patterns import later
+from sess_common.classes import TYPE_CHECKING, dataclass, later
 
 if TYPE_CHECKING:
     from sess_schema.queries.search.terms import Leaf, Span

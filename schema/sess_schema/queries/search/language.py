@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.classes import TYPE_CHECKING, dataclass, later
 from sess_common.errors import SessError
-from sess_common.patterns import later
 from sess_schema.queries.search.terms import Matching, Term
 
 if TYPE_CHECKING:

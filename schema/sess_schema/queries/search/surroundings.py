@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from sess_common.classes import TYPE_CHECKING
-from sess_common.patterns import later
+from sess_common.classes import TYPE_CHECKING, later
 from sess_schema.queries.search.engine import Hit
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
-from sess_common.classes import TYPE_CHECKING, dataclass
-from sess_common.patterns import later
+from sess_common.classes import TYPE_CHECKING, dataclass, later
 from sess_schema.search_index import FAILED, glue_in
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from sess_common import times
 from sess_schema.ids import EventId
 from sess_schema.queries.quarters import Reader, Row
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
-from sess_schema.sums import COUNTED_EVENTS, MODEL
+from sess_schema.sums import COUNTED_EVENTS, MODEL, Tally
 
 TOTAL = "total"
 _DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}

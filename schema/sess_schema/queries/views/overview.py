@@ -17,12 +17,11 @@ from sess_schema.numbers import Numbers
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Worktime
-from sess_schema.queries.tally import NAMES, Sum, Tally
 from sess_schema.queries.views import failures, scope, tools
 from sess_schema.queries.views.tools import Use, Uses, read_tools
-from sess_schema.sums import CHARS_PER_TOKEN
+from sess_schema.sums import CHARS_PER_TOKEN, COUNTS, Sum, Tally
 
-_COST = NAMES.index("cost_nano")
+_COST = COUNTS.index("cost_nano")
 _SLOWEST = 5  # calls of a session
 SUBSCRIPTIONS = "subscriptions"  # the fact that names agents which nobody pays by token
 
@@ -44,7 +43,7 @@ class Overview:
 def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     groups = ("day", "model", "project")
     reader = Reader(db, asked, groups)
-    found = Overview(time=numbers.worktime_of(db, asked, reader))
+    overview = Overview(time=numbers.worktime_of(db, asked, reader))
     labels = [asked.label(reader, by) for by in groups]
     sums: list[defaultdict[str, Sum]] = [defaultdict(Sum) for _ in groups]
     charged = set[str]()
@@ -65,19 +64,19 @@ def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     for names, summed in together.items():
         for group, name in zip(sums, names, strict=True):
             group[name].include(summed)
-    found.days, found.models, found.projects = (
+    overview.days, overview.models, overview.projects = (
         {name: summed.tally() for name, summed in group.items()} for group in sums
     )
-    for tally in found.days.values():
-        found.total.add(tally)
+    for tally in overview.days.values():
+        overview.total.add(tally)
     stored = db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get
     titles = json.loads(stored or "{}")
-    found.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
-    unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
-    found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
-    found.uses = tools.read_tools(db, asked)
-    found.classes, found.refused = failures.counts(db, asked, config)
-    return found
+    overview.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
+    unrecorded = reader.unrecorded_chars() + overview.total.placeholder_chars
+    overview.estimated_tokens = unrecorded // CHARS_PER_TOKEN
+    overview.uses = tools.read_tools(db, asked)
+    overview.classes, overview.refused = failures.counts(db, asked, config)
+    return overview
 
 
 @dataclass(slots=True, frozen=True)
@@ -119,20 +118,22 @@ class Analytics:
 
 def read_session(db: apsw.Connection, asked: Stats, row: SessionRow) -> Analytics:
     """`asked.session` is the row's; `asked` may have a window."""
-    found = Analytics(numbers.of(db, row, asked), tools=read_tools(db, asked).tools)
+    analytics = Analytics(numbers.of(db, row, asked), tools=read_tools(db, asked).tools)
     wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     each = f"length(x.{{}}) / {sums.CHARS_PER_TOKEN}"
-    text, given, got = (each.format(name) for name in ("text", "input", "output"))
-    found.estimated_input, found.estimated_output = db.execute(
-        f"SELECT coalesce(sum(iif(e.type = 'user', {text}, 0) + {got}), 0),"
-        f" coalesce(sum(iif(e.type IN ('assistant', 'thinking'), {text}, 0) + {given}), 0)"
+    text, arguments, output = (each.format(name) for name in ("text", "input", "output"))
+    analytics.estimated_input, analytics.estimated_output = db.execute(
+        f"SELECT coalesce(sum(iif(e.type = 'user', {text}, 0) + {output}), 0),"
+        f" coalesce(sum(iif(e.type IN ('assistant', 'thinking'), {text}, 0) + {arguments}), 0)"
         f" {wanted.sql}",
         wanted.values,
     ).fetchone() or (0, 0)
     models = asked.groups(db, "model")
-    found.models = dict(sorted(models.items(), key=lambda named: (-named[1].cost_nano, named[0])))
+    analytics.models = dict(
+        sorted(models.items(), key=lambda named: (-named[1].cost_nano, named[0]))
+    )
     calls = scope.calls(db, asked)
-    found.slowest = [
+    analytics.slowest = [
         SlowCall(*row)
         for row in db.execute(
             "SELECT e.id, s.native_id, coalesce(e.tool, 'unknown'), coalesce(e.summary, ''),"
@@ -142,7 +143,7 @@ def read_session(db: apsw.Connection, asked: Stats, row: SessionRow) -> Analytic
         )
     ]
     changed = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
-    found.files = dict(
+    analytics.files = dict(
         iter(
             db.execute(
                 f"SELECT f.path, count(DISTINCT e.id) {changed.sql} AND e.status = 'ok'"
@@ -152,10 +153,10 @@ def read_session(db: apsw.Connection, asked: Stats, row: SessionRow) -> Analytic
         )
     )
     commits = scope.events(db, asked, joins="JOIN commits c ON c.event_id = e.id")
-    found.commits = [
+    analytics.commits = [
         *db.execute(f"SELECT c.sha, c.subject {commits.sql} ORDER BY e.ts, e.id", commits.values)
     ]
-    return found
+    return analytics
 
 
 UNDATED = "undated"

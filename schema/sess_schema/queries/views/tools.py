@@ -10,7 +10,7 @@ from itertools import groupby
 
 import apsw
 
-from sess_common.patterns import later
+from sess_common.classes import later
 from sess_schema import kinds, labels
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import parts, scope
@@ -45,15 +45,15 @@ def program_of(command: str | None) -> str:
     if first and first[0].isalnum() and first[0] not in _NOT_ALONE:
         return first[0]
     words = (match[0] for match in _WORD.finditer((command or "")[:1000]))
-    found = ""
+    name = ""
     for word in words:
         if word in _BETWEEN or word in _BEFORE or _ASSIGNMENT.match(word):
             continue
-        found = word.lstrip("({").strip("'\"").rsplit("/", 1)[-1] or word
-        if found not in _PREPARING:
-            return found
+        name = word.lstrip("({").strip("'\"").rsplit("/", 1)[-1] or word
+        if name not in _PREPARING:
+            return name
         next((word for word in words if word in ("&&", "||", ";", "&")), None)
-    return found or "unknown"
+    return name or "unknown"
 
 
 def mcp_names(tool: str) -> tuple[str, str] | None:
@@ -189,17 +189,17 @@ class Speed:
 
 def read_speeds(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
     """By model, from a prompt or the last tool result to the first line of the answer."""
-    found: defaultdict[str, Speed] = defaultdict(Speed)
+    speeds: defaultdict[str, Speed] = defaultdict(Speed)
     times: defaultdict[str, tuple[list[Packed], list[Packed]]] = defaultdict(lambda: ([], []))
     for _, each in parts.of(db, asked, LATENCY_PART, speeds_by_session):
         for model, waits, rates, tokens, taken in each:
             times[model][0].append(waits)
             times[model][1].append(rates)
-            found[model].output_tokens += tokens
-            found[model].taken += taken
+            speeds[model].output_tokens += tokens
+            speeds[model].taken += taken
     for model, lists in times.items():
-        found[model].waits, found[model].rates = map(parts.unpacked, lists)
-    return dict(sorted(found.items(), key=lambda one: (-len(one[1].waits), one[0])))
+        speeds[model].waits, speeds[model].rates = map(parts.unpacked, lists)
+    return dict(sorted(speeds.items(), key=lambda named: (-len(named[1].waits), named[0])))
 
 
 def speeds_by_session(db: apsw.Connection, asked: Stats) -> Counted:
@@ -208,7 +208,7 @@ def speeds_by_session(db: apsw.Connection, asked: Stats) -> Counted:
     answers = _answers(db, asked)
     answered = next(answers, None)
     for session, marks in _marks(db, wanted):
-        found: defaultdict[str, Speed] = defaultdict(Speed)
+        speeds: defaultdict[str, Speed] = defaultdict(Speed)
         while answered is not None and answered[0] < session:
             answered = next(answers, None)
         rows = answered[1] if answered is not None and answered[0] == session else []
@@ -223,19 +223,24 @@ def speeds_by_session(db: apsw.Connection, asked: Stats) -> Counted:
             elif since is not None:
                 at = min(bisect_left(times, ts), len(rows) - 1)
                 if rows:
-                    found[rows[at][1]].waits.append(ts - since)
+                    speeds[rows[at][1]].waits.append(ts - since)
                 begun.append(since)
                 since = None
-        _add_rates(found, rows, begun)
+        _add_rates(speeds, rows, begun)
         each = [
-            [model, *map(parts.packed, (one.waits, one.rates)), one.output_tokens, one.taken]
-            for model, one in sorted(found.items())
+            [
+                model,
+                *map(parts.packed, (speed.waits, speed.rates)),
+                speed.output_tokens,
+                speed.taken,
+            ]
+            for model, speed in sorted(speeds.items())
         ]
         if each:
             yield session, {LATENCY_PART: each}
 
 
-def _add_rates(found: defaultdict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
+def _add_rates(speeds: defaultdict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
     """Add each complete answer that was the first after the model was asked."""
     used = -1
     for ts, model, tokens in rows:
@@ -245,7 +250,7 @@ def _add_rates(found: defaultdict[str, Speed], rows: list[Answer], begun: list[i
         used = at
         if tokens is None:
             continue
-        speed = found[model]
+        speed = speeds[model]
         speed.output_tokens += tokens
         speed.taken += ts - begun[at]
         speed.rates.append(tokens * 1_000_000 // (ts - begun[at]))

@@ -8,17 +8,15 @@ from typing import Any
 import apsw
 
 from sess_common import times
-from sess_common.classes import dataclass, field
-from sess_common.patterns import later
+from sess_common.classes import dataclass, field, later
 from sess_schema import labels
 from sess_schema.ids import SessionId
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
-from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.parts import Counted
 from sess_schema.queries.views.windows import context_window
-from sess_schema.sums import MODEL
+from sess_schema.sums import MODEL, Tally
 
 EXPIRED_PART = "expired"
 _SHORT, _LONG = 5 * times.MINUTE, times.HOUR

@@ -17,16 +17,15 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_common import times
-from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
+from sess_common.classes import TYPE_CHECKING, dataclass, field, later, replace
 from sess_common.errors import SessError
-from sess_common.patterns import later
 from sess_schema import labels
 from sess_schema.sums import MODEL
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
-    from sess_schema.queries.tally import Tally
     from sess_schema.queries.views.parts import Counted
+    from sess_schema.sums import Tally
 
 
 HOURS_PART = "hours"
