@@ -35,23 +35,14 @@ _BT709 = 1
 # Searching far up and down (umh) finds scrolled text again, which makes films that scroll by
 # several lines eight times smaller. Text moves by whole pixels, so subpixel search is off.
 _H264 = {
-    "preset": "superfast",
-    "crf": "22",
-    "forced-idr": "1",
-    "bf": "0",
+    "preset": "superfast", "crf": "22", "forced-idr": "1", "bf": "0",
     "x264-params": "me=umh:merange=96:chroma-me=0:subme=0:partitions=i4x4:8x8dct=0:weightp=0"
     ":rc-lookahead=10:mbtree=1:scenecut=0:aq-strength=0.5",
-}
+}  # fmt: skip
 _VP9 = {
-    "deadline": "realtime",
-    "cpu-used": "8",
-    "crf": "28",
-    "b": "0",
-    "tune-content": "screen",
-    "lag-in-frames": "0",
-    "row-mt": "1",
-    "tile-columns": "1",
-}
+    "deadline": "realtime", "cpu-used": "8", "crf": "28", "b": "0", "tune-content": "screen",
+    "lag-in-frames": "0", "row-mt": "1", "tile-columns": "1",
+}  # fmt: skip
 _KEPT_STRIPS = 64 << 20  # bytes of strips: about 1,400 rows of 1,400 pixels
 # BT.709 in the limited range, which players assume for this size.
 _KR, _KB = 0.2126, 0.0722

@@ -24,30 +24,17 @@ ADVANCE = 0.6  # of the packaged font: cell width relative to font size
 _SMALLEST = (20, 5)  # columns and lines
 # Other fonts that may be installed, best for a grid first, with the index in a collection.
 _IDEOGRAPHS = (
-    ("NotoSansMonoCJKsc-Regular.otf", 0),
-    ("NotoSansCJK-Regular.ttc", 2),
-    ("NotoSansCJK-VF.otf.ttc", 2),
-    ("NotoSansCJKsc-Regular.otf", 0),
-    ("SourceHanSansSC-Regular.otf", 0),
-    ("wqy-zenhei.ttc", 1),
-    ("wqy-microhei.ttc", 1),
-    ("DroidSansFallbackFull.ttf", 0),
-    ("DroidSansFallback.ttf", 0),
-    ("PingFang.ttc", 0),
-    ("Hiragino Sans GB.ttc", 0),
-    ("STHeiti Light.ttc", 0),
-    ("AppleSDGothicNeo.ttc", 0),
-    ("msyh.ttc", 0),
-    ("YuGothM.ttc", 0),
-    ("malgun.ttf", 0),
-)
+    ("NotoSansMonoCJKsc-Regular.otf", 0), ("NotoSansCJK-Regular.ttc", 2),
+    ("NotoSansCJK-VF.otf.ttc", 2), ("NotoSansCJKsc-Regular.otf", 0),
+    ("SourceHanSansSC-Regular.otf", 0), ("wqy-zenhei.ttc", 1), ("wqy-microhei.ttc", 1),
+    ("DroidSansFallbackFull.ttf", 0), ("DroidSansFallback.ttf", 0), ("PingFang.ttc", 0),
+    ("Hiragino Sans GB.ttc", 0), ("STHeiti Light.ttc", 0), ("AppleSDGothicNeo.ttc", 0),
+    ("msyh.ttc", 0), ("YuGothM.ttc", 0), ("malgun.ttf", 0),
+)  # fmt: skip
 _WHATEVER = (
-    ("Arial Unicode.ttf", 0),
-    ("FreeMono.ttf", 0),
-    ("FreeSans.ttf", 0),
-    ("seguisym.ttf", 0),
+    ("Arial Unicode.ttf", 0), ("FreeMono.ttf", 0), ("FreeSans.ttf", 0), ("seguisym.ttf", 0),
     ("Apple Symbols.ttf", 0),
-)
+)  # fmt: skip
 _COLOURED = ("NotoColorEmoji.ttf", "Apple Color Emoji.ttc", "seguiemj.ttf", "TwemojiMozilla.ttf")
 _UNICODE = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}  # platform and encoding
 

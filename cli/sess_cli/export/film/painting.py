@@ -47,13 +47,6 @@ class Painter:
         self._room = columns - 4
         self._max_output = max_output
         self._todos: list[Todo] = []
-        self._calls: dict[str, Callable[[Item, Scene], None]] = {
-            "shell": self._shell,
-            "edit": self._edit,
-            "write": self._write,
-            "todo": self._todo,
-            "agent": self._agent,
-        }
 
     def scene(self, item: Item, chapter: int) -> Scene | None:
         """None for events that mean nothing to an outsider."""
@@ -153,8 +146,11 @@ class Painter:
         if kind not in _SCENES:
             kind = scene.kind = "tool"
         scene.wait = max(0, item.duration_ms or 0)
-        paint = self._calls.get(kind, self._plain_call)
-        paint(item, scene)
+        painters: dict[str, Callable[[Item, Scene], None]] = {
+            "shell": self._shell, "edit": self._edit, "write": self._write, "todo": self._todo,
+            "agent": self._agent,
+        }  # fmt: skip
+        painters.get(kind, self._plain_call)(item, scene)
         if item.failed and kind not in ("shell", "todo", "agent"):
             scene.body = self._output(item.output, _ERROR, FAILURE)
         if kind in ("read", "edit", "write", "agent"):
