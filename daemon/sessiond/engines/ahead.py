@@ -25,34 +25,12 @@ import apsw
 
 from sess_common.program import module
 from sess_schema.edits import Edit
+from sessiond.engines import steps
 from sessiond.engines.lines import read_log
-from sessiond.engines.steps import (
-    AddSlice,
-    CompareLog,
-    Fail,
-    Finish,
-    PlacedRecord,
-    Problem,
-    RefreshSession,
-    ReplaceAttachment,
-    Slice,
-    Step,
-    Vanish,
-)
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Checkpoint, Stat
 from sessiond.reading.tracked import Progress, Tracked
-from sessiond.sourcekit.base import (
-    Event,
-    Link,
-    Record,
-    Result,
-    Retire,
-    SessionSpec,
-    Source,
-    Title,
-    Usage,
-)
+from sessiond.sourcekit import base
 from sessiond.sourcekit.folders import ProjectFolder
 
 if TYPE_CHECKING:
@@ -102,7 +80,9 @@ class ReadAhead:
             process.stdout.close()
             process.wait()
 
-    def steps(self, file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
+    def read(
+        self, file: Candidate, source: Tracked, index: apsw.Connection
+    ) -> Iterator[steps.Step]:
         """What `read_log` yields."""
         number, *expected = self._jobs.get(file.path, (-1,))
         if expected == [source.progress.checkpoint, source.stat]:
@@ -141,7 +121,7 @@ def _job(file: Candidate, source: Tracked, index: apsw.Connection) -> tuple[Any,
     return (file.path, file.kind, flat_stat(file.stat), file.sidecar_ns), known
 
 
-def _flat_agent(agent: Source) -> tuple[Any, ...]:
+def _flat_agent(agent: base.Source) -> tuple[Any, ...]:
     made = type(agent)
     environ = None if agent.environ is os.environ else dict(agent.environ)
     return made.__module__, made.__qualname__, [*agent.extra_roots], environ, agent.platform
@@ -183,61 +163,63 @@ def _values_of(kind: type) -> Any:
     return attrgetter(*(field.name for field in fields(kind)))
 
 
-_record_values, _event_values, _result_values = map(_values_of, (Record, Event, Result))
-_usage_values, _title_values, _link_values = map(_values_of, (Usage, Title, Link))
-_retire_values, _edit_values, _problem_values = map(_values_of, (Retire, Edit, Problem))
-_spec_values, _stat_values, _mark_values = map(_values_of, (SessionSpec, Stat, Checkpoint))
-_NAMES = [field.name for field in fields(Record)]
+_record_values, _event_values, _result_values = map(
+    _values_of, (base.Record, base.Event, base.Result)
+)
+_usage_values, _title_values, _link_values = map(_values_of, (base.Usage, base.Title, base.Link))
+_retire_values, _edit_values, _problem_values = map(_values_of, (base.Retire, Edit, steps.Problem))
+_spec_values, _stat_values, _mark_values = map(_values_of, (base.SessionSpec, Stat, Checkpoint))
+_NAMES = [field.name for field in fields(base.Record)]
 _EVENTS, _USAGE = _NAMES.index("events"), _NAMES.index("usage")
-_EDITS = [field.name for field in fields(Event)].index("edits")
-_FOLDER = [field.name for field in fields(SessionSpec)].index("folder")
+_EDITS = [field.name for field in fields(base.Event)].index("edits")
+_FOLDER = [field.name for field in fields(base.SessionSpec)].index("folder")
 # The other lists of a record, with what they hold; most are empty.
 _LISTS = [
-    (_NAMES.index("results"), _result_values, Result),
-    (_NAMES.index("advice"), _usage_values, Usage),
-    (_NAMES.index("titles"), _title_values, Title),
-    (_NAMES.index("links"), _link_values, Link),
-    (_NAMES.index("retires"), _retire_values, Retire),
+    (_NAMES.index("results"), _result_values, base.Result),
+    (_NAMES.index("advice"), _usage_values, base.Usage),
+    (_NAMES.index("titles"), _title_values, base.Title),
+    (_NAMES.index("links"), _link_values, base.Link),
+    (_NAMES.index("retires"), _retire_values, base.Retire),
 ]
 
 
-def flat(step: Step) -> Flat:
+def flat(step: steps.Step) -> Flat:
     """A step without its file and source, which both sides know."""
     match step:
-        case AddSlice(spec=spec, slice_=slice_):
+        case steps.AddSlice(spec=spec, slice_=slice_):
             return "slice", flat_spec(spec), _flat_slice(slice_)
-        case RefreshSession(spec=spec):
+        case steps.RefreshSession(spec=spec):
             return "refresh", flat_spec(spec)
-        case Finish():
+        case steps.Finish():
             return "finish", _stat_values(step.stat), step.unsettled, step.partial, step.empty
-        case Fail():
+        case steps.Fail():
             return "fail", step.problem, step.crashed
-        case CompareLog():
+        case steps.CompareLog():
             return ("compare",)
-        case ReplaceAttachment():
+        case steps.ReplaceAttachment():
             return ("attachment",)
-        case Vanish():
+        case steps.Vanish():
             return ("vanish",)
     raise TypeError(step)
 
 
-def step_of(file: Candidate, source: Tracked, values: Flat) -> Step:
+def step_of(file: Candidate, source: Tracked, values: Flat) -> steps.Step:
     """The step that `flat` took apart."""
     match values:
         case "slice", spec, slice_:
-            return AddSlice(file, source, spec_of(spec), _slice_of(slice_))
+            return steps.AddSlice(file, source, spec_of(spec), _slice_of(slice_))
         case "refresh", spec:
-            return RefreshSession(file, source, spec_of(spec))
+            return steps.RefreshSession(file, source, spec_of(spec))
         case "finish", stat, unsettled, partial, empty:
-            return Finish(file, source, Stat(*stat), unsettled, partial, empty)
+            return steps.Finish(file, source, Stat(*stat), unsettled, partial, empty)
         case "fail", problem, crashed:
-            return Fail(file, source, problem, crashed)
+            return steps.Fail(file, source, problem, crashed)
         case ("compare",):
-            return CompareLog(file, source)
+            return steps.CompareLog(file, source)
         case ("attachment",):
-            return ReplaceAttachment(file, source)
+            return steps.ReplaceAttachment(file, source)
         case ("vanish",):
-            return Vanish(file, source)
+            return steps.Vanish(file, source)
     raise TypeError(values[0])
 
 
@@ -245,18 +227,18 @@ def flat_stat(stat: Stat | None) -> Flat | None:
     return None if stat is None else _stat_values(stat)
 
 
-def flat_spec(spec: SessionSpec) -> Flat:
+def flat_spec(spec: base.SessionSpec) -> Flat:
     values = list(_spec_values(spec))
     if spec.folder is not None:
         values[_FOLDER] = tuple(spec.folder)
     return tuple(values)
 
 
-def spec_of(values: Flat) -> SessionSpec:
+def spec_of(values: Flat) -> base.SessionSpec:
     given = list(values)
     if given[_FOLDER] is not None:
         given[_FOLDER] = ProjectFolder(*given[_FOLDER])
-    return SessionSpec(*given)
+    return base.SessionSpec(*given)
 
 
 def flat_progress(progress: Progress) -> Flat:
@@ -269,7 +251,7 @@ def progress_of(values: Flat) -> Progress:
     return Progress(Checkpoint(*mark), lines, blank_lines, state)
 
 
-def _flat_slice(slice_: Slice) -> Flat:
+def _flat_slice(slice_: steps.Slice) -> Flat:
     return (
         slice_.start,
         b"" if slice_.packed is not None else slice_.raw,
@@ -282,24 +264,24 @@ def _flat_slice(slice_: Slice) -> Flat:
     )
 
 
-def _slice_of(values: Flat) -> Slice:
+def _slice_of(values: Flat) -> steps.Slice:
     start, raw, packed, records, problems, progress, unfinished, size = values
-    return Slice(
+    return steps.Slice(
         start,
         raw,
         packed,
         [
-            PlacedRecord(at, length, line, _record_of(r), digest)
+            steps.PlacedRecord(at, length, line, _record_of(r), digest)
             for at, length, line, r, digest in records
         ],
-        [Problem(*one) for one in problems],
+        [steps.Problem(*one) for one in problems],
         progress_of(progress),
         unfinished,
         size,
     )
 
 
-def _flat_record(record: Record) -> list[Any]:
+def _flat_record(record: base.Record) -> list[Any]:
     values = list(_record_values(record))
     if record.events:
         values[_EVENTS] = [_flat_event(event) for event in record.events]
@@ -311,18 +293,18 @@ def _flat_record(record: Record) -> list[Any]:
     return values
 
 
-def _record_of(values: list[Any]) -> Record:
+def _record_of(values: list[Any]) -> base.Record:
     if values[_EVENTS]:
         values[_EVENTS] = [_event_of(event) for event in values[_EVENTS]]
     if values[_USAGE] is not None:
-        values[_USAGE] = Usage(*values[_USAGE])
+        values[_USAGE] = base.Usage(*values[_USAGE])
     for at, _, kind in _LISTS:
         if values[at]:
             values[at] = [kind(*one) for one in values[at]]
-    return Record(*values)
+    return base.Record(*values)
 
 
-def _flat_event(event: Event) -> Flat:
+def _flat_event(event: base.Event) -> Flat:
     values: Flat = _event_values(event)
     if event.edits:
         edits = tuple(map(_edit_values, event.edits))
@@ -330,8 +312,8 @@ def _flat_event(event: Event) -> Flat:
     return values
 
 
-def _event_of(values: Flat) -> Event:
-    event = Event(*values)
+def _event_of(values: Flat) -> base.Event:
+    event = base.Event(*values)
     if event.edits:
         event.edits = tuple([Edit(*one) for one in event.edits])  # type: ignore[misc]
     return event
@@ -382,9 +364,9 @@ class _Sender:
                 self._changed.notify_all()
 
 
-def _agent_of(values: tuple[Any, ...]) -> Source:
+def _agent_of(values: tuple[Any, ...]) -> base.Source:
     place, name, roots, environ, platform = values
-    made: Source = getattr(importlib.import_module(place), name)(
+    made: base.Source = getattr(importlib.import_module(place), name)(
         roots, os.environ if environ is None else environ, platform
     )
     return made
@@ -392,7 +374,7 @@ def _agent_of(values: tuple[Any, ...]) -> Source:
 
 def _read(
     number: int,
-    agent: Source,
+    agent: base.Source,
     job: Sequence[Any],
     sender: _Sender,
     *,
@@ -438,7 +420,7 @@ def _read_all(
     mask: Masker | None,
 ) -> None:
     gc.freeze()  # what is there before stays: the collections need not look at it
-    made: dict[int, Source] = {}
+    made: dict[int, base.Source] = {}
     for number, (agent, *job) in enumerate(jobs):
         try:
             if agent not in made:

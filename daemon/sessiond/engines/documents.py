@@ -16,15 +16,7 @@ import apsw
 
 from sess_schema import labels
 from sess_schema.archive import hidden_bytes
-from sessiond.engines.steps import (
-    ChangeConversation,
-    Fail,
-    Finish,
-    ReplaceDocument,
-    Step,
-    Vanish,
-    hash64,
-)
+from sessiond.engines import steps
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
@@ -52,7 +44,7 @@ _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 def read_document(
     file: Candidate, source: Tracked, index: apsw.Connection, mask: Masker | None = None
-) -> Iterator[Step]:
+) -> Iterator[steps.Step]:
     """Yield a step for each changed conversation, then the final steps.
 
     `mask` is for the archived file only: the writer masks conversations.
@@ -61,10 +53,10 @@ def read_document(
         fd = tail.open_regular(file.path)
     except FileNotFoundError:
         if source.id is not None:
-            yield Vanish(file, source)
+            yield steps.Vanish(file, source)
         return
     except tail.Unreadable as error:
-        yield Fail(file, source, str(error))
+        yield steps.Fail(file, source, str(error))
         return
     try:
         stat = Stat.of(os.fstat(fd))
@@ -74,21 +66,21 @@ def read_document(
         yield from _changes(file, source, index, given)
         pieces = _pieces(fd, stat) if data is None else ((0, data),)
         for offset, piece in pieces if mask is None else _masked(pieces, stat, mask):
-            yield ReplaceDocument(file, source, piece, offset)
-        yield Finish(file, source, stat)
+            yield steps.ReplaceDocument(file, source, piece, offset)
+        yield steps.Finish(file, source, stat)
     except (NotReady, tail.Unreadable) as error:  # being written; the index keeps the last state
-        yield Fail(file, source, str(error))
+        yield steps.Fail(file, source, str(error))
     except apsw.Error:  # of the index
         raise
     except Exception as error:
-        yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
+        yield steps.Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
     finally:
         os.close(fd)
 
 
 def _changes(
     file: Candidate, source: Tracked, index: apsw.Connection, given: Iterable[bytes]
-) -> Iterator[Step]:
+) -> Iterator[steps.Step]:
     documents = file.agent.documents
     assert documents is not None
     known, is_new = KnownRows(index, source), source.id is None
@@ -101,9 +93,9 @@ def _changes(
             seen.add(native_id)
             reduce(conversation, known, prefix_of(native_id))
             for piece in _handed_over(conversation):
-                yield ChangeConversation(file, source, piece)
+                yield steps.ChangeConversation(file, source, piece)
     for change in _lost(known, seen) if not is_new else ():
-        yield ChangeConversation(file, source, change)
+        yield steps.ChangeConversation(file, source, change)
 
 
 def _released(found: Iterator[Conversation]) -> Iterator[Conversation]:
@@ -189,7 +181,7 @@ def reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
             key += "'"
         order[key] = None
         line = item.line()
-        item.key, item.digest, item.length = key, hash64(line), len(line)
+        item.key, item.digest, item.length = key, steps.hash64(line), len(line)
         if len(line) > tail.LONGEST_LINE and item.record is not None:
             item.record = oversize(item.record, len(line))
         del line

@@ -14,21 +14,7 @@ import orjson
 from sess_common import decode
 from sess_schema import archive, labels
 from sess_schema.archive import hidden_bytes
-from sessiond.engines.steps import (
-    AddSlice,
-    CompareLog,
-    Fail,
-    Finish,
-    PlacedRecord,
-    Problem,
-    RefreshSession,
-    ReplaceAttachment,
-    Slice,
-    Step,
-    Vanish,
-    content_digest,
-    hash64,
-)
+from sessiond.engines import steps
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
@@ -54,29 +40,29 @@ def read_log(
     *,
     settle_all: bool,
     mask: Masker | None = None,
-) -> Iterator[Step]:
+) -> Iterator[steps.Step]:
     """Read what is new in a log or attachment; the last step has the stat from before."""
     try:
         fd, stat = tail.open_log(file.path)
     except FileNotFoundError:
         if source.id is not None:
-            yield Vanish(file, source)
+            yield steps.Vanish(file, source)
         return
     except tail.Unreadable as error:
-        yield Fail(file, source, str(error))
+        yield steps.Fail(file, source, str(error))
         return
     try:
         if source.stat == stat and source.state not in (UNREADABLE, PARKED):
             if file.kind == "transcript":
-                yield RefreshSession(file, source, _identify(file, fd, mask))
-            yield Finish(file, source, stat)
+                yield steps.RefreshSession(file, source, _identify(file, fd, mask))
+            yield steps.Finish(file, source, stat)
         elif stat.size == 0 and source.progress.checkpoint.offset:
-            yield Finish(file, source, stat)  # emptied: like a deleted file, its records stay
+            yield steps.Finish(file, source, stat)  # emptied: like a deleted file, its records stay
         elif file.kind == "attachment":
-            yield ReplaceAttachment(file, source)
-            yield Finish(file, source, stat, empty=True)
+            yield steps.ReplaceAttachment(file, source)
+            yield steps.Finish(file, source, stat, empty=True)
         elif _may_be_rewritten(source, stat):
-            yield CompareLog(file, source)
+            yield steps.CompareLog(file, source)
         else:
             yield from read_new(file, source, fd, stat, index, settle_all=settle_all, mask=mask)
     finally:
@@ -105,12 +91,12 @@ def read_new(
     *,
     settle_all: bool,
     mask: Masker | None = None,
-) -> Iterator[Step]:
+) -> Iterator[steps.Step]:
     """Read an open log from its checkpoint to its end."""
     try:
         edges = tail.verify(source.progress.checkpoint, fd)
         if stat.size == 0:
-            yield Finish(file, source, stat, empty=True)
+            yield steps.Finish(file, source, stat, empty=True)
             return
         spec = _identify(file, fd, mask)
         parser = file.agent.parser(spec, source.parser_state(index))
@@ -120,23 +106,23 @@ def read_new(
                 slice_.unfinished = b""
                 unsettled = True
             empty = False
-            yield AddSlice(file, source, spec, slice_)
+            yield steps.AddSlice(file, source, spec, slice_)
         if empty:
-            yield RefreshSession(file, source, spec)
-        yield Finish(file, source, stat, unsettled=unsettled, empty=empty)
+            yield steps.RefreshSession(file, source, spec)
+        yield steps.Finish(file, source, stat, unsettled=unsettled, empty=empty)
     except tail.Rewritten:
-        yield CompareLog(file, source)
+        yield steps.CompareLog(file, source)
     except OSError as error:
-        yield Fail(file, source, (error.strerror or str(error)).lower())
+        yield steps.Fail(file, source, (error.strerror or str(error)).lower())
     except apsw.Error:  # of the index
         raise
     except Exception as error:
-        yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
+        yield steps.Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
 
 
 def read_archived(
     agent: Source, path: str, fd: int, mask: Masker | None
-) -> tuple[SessionSpec, Iterator[Slice]]:
+) -> tuple[SessionSpec, Iterator[steps.Slice]]:
     """The session of a log and all its slices, from bytes of the archive."""
     spec = agent.identify(path, tail.read_at(fd, HEAD_BYTES, 0))
     if mask is not None:
@@ -192,10 +178,10 @@ class LogReader:
         self._lines = progress.lines
         self._blank = progress.blank_lines
         self._nameless = (0, 0)  # the line of the last record without an id; others in that line
-        self._records: list[PlacedRecord] = []
-        self._problems: list[Problem] = []
+        self._records: list[steps.PlacedRecord] = []
+        self._problems: list[steps.Problem] = []
 
-    def slices(self) -> Iterator[Slice]:
+    def slices(self) -> Iterator[steps.Slice]:
         for block in self._blocks():
             if block.kind == "lines":
                 yield from self._line_slices(block.start, block.data)
@@ -214,7 +200,7 @@ class LogReader:
             self._unmasked = block
             yield block if self._mask is None else _masked(block, self._mask)
 
-    def _line_slices(self, start: int, data: bytes) -> Iterator[Slice]:
+    def _line_slices(self, start: int, data: bytes) -> Iterator[steps.Slice]:
         """Lines of a few bytes become rows of hundreds, so a slice has a limited number of them."""
         at = self._end_line(start, data) if self._inside_a_line() else 0
         began = 0
@@ -241,7 +227,7 @@ class LogReader:
 
     def _slice(
         self, start: int, raw: bytes, oversize_from: int | None = None, unfinished: bytes = b""
-    ) -> Slice:
+    ) -> steps.Slice:
         """Everything read since the last slice."""
         if raw:
             self._edges.add(raw if self._mask is None else self._as_read(start, len(raw)))
@@ -254,7 +240,7 @@ class LogReader:
         progress = Progress(self._checkpoint, self._lines, self._blank, self._parser.state())
         records, problems = self._records, self._problems
         self._records, self._problems = [], []
-        return Slice(start, raw, packed, records, problems, progress, unfinished, len(raw))
+        return steps.Slice(start, raw, packed, records, problems, progress, unfinished, len(raw))
 
     def _as_read(self, start: int, length: int) -> bytes:
         """What the file has at a place: its marks are compared with the file, not the archive."""
@@ -334,21 +320,21 @@ class LogReader:
         self._append(offset, raw, record)
 
     def _append(self, offset: int, raw: bytes, record: Record) -> None:
-        digest = content_digest(record)
+        digest = steps.content_digest(record)
         if not record.native_id:
             digest = self._digest_of_place(digest)
-        self._records.append(PlacedRecord(offset, len(raw), self._lines, record, digest))
+        self._records.append(steps.PlacedRecord(offset, len(raw), self._lines, record, digest))
 
     def _digest_of_place(self, digest: int) -> int:
         """A record without an id is a copy only in a copy of its whole file."""
         owner = f"{self._spec.home}\0{self._spec.native_id}".encode("utf-8", "replace")
         line, glued = self._nameless
         self._nameless = self._lines, (glued + 1 if line == self._lines else 0)
-        return hash64(owner, b"%d %d %d" % (*self._nameless, digest))
+        return steps.hash64(owner, b"%d %d %d" % (*self._nameless, digest))
 
     def _problem(self, offset: int, raw: bytes, reason: str) -> None:
         preview = raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
-        self._problems.append(Problem(self._lines, offset, reason, preview))
+        self._problems.append(steps.Problem(self._lines, offset, reason, preview))
 
     def _oversize(self, block: tail.Block) -> int | None:
         began = self._checkpoint.oversize_from
@@ -365,6 +351,6 @@ class LogReader:
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:
         reason = f"line of {length >> 20} MiB is archived but not searchable"
         self._problem(offset, head, reason)
-        digest = self._digest_of_place(hash64(b"%d" % length, head))
+        digest = self._digest_of_place(steps.hash64(b"%d" % length, head))
         record = Record("oversize", events=[Event("system", reason, label=labels.OVERSIZE)])
-        self._records.append(PlacedRecord(offset, length, self._lines, record, digest))
+        self._records.append(steps.PlacedRecord(offset, length, self._lines, record, digest))

@@ -337,7 +337,7 @@ class Ingest(StepWriter):
 
                 yield from read_document(file, source, self._store.db, self.mask)
             elif ahead is not None:
-                yield from ahead.steps(file, source, self._store.db)
+                yield from ahead.read(file, source, self._store.db)
             else:
                 yield from read_log(
                     file, source, self._store.db, settle_all=self._settle_all, mask=self.mask

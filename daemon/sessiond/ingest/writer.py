@@ -12,21 +12,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from sessiond.config import Exclude
+from sessiond.engines import steps
 from sessiond.engines.lines import read_new
-from sessiond.engines.steps import (
-    AddSlice,
-    ChangeConversation,
-    CompareLog,
-    Fail,
-    Finish,
-    KeepState,
-    RefreshSession,
-    ReplaceAttachment,
-    ReplaceDocument,
-    Step,
-    Summary,
-    Vanish,
-)
 from sessiond.ingest import comparing
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
@@ -69,29 +56,29 @@ class StepWriter:
         self.exclude = exclude or Exclude()
         self.mask = mask  # what is written is masked first
         self.stop = threading.Event()
-        self.on_progress: Callable[[Summary], None] = lambda _summary: None
+        self.on_progress: Callable[[steps.Summary], None] = lambda _summary: None
 
-    def _write(self, step: Step, summary: Summary) -> None:
+    def _write(self, step: steps.Step, summary: steps.Summary) -> None:
         now = self._store.transaction
         source = step.row
         self._known.sources[source.path] = source
         if self.exclude.projects and self._leave_out(step):
             return
         match step:
-            case AddSlice(spec=spec, slice_=slice_):
+            case steps.AddSlice(spec=spec, slice_=slice_):
                 now.add_slice(source, spec, slice_)
                 if source.failures:  # only failures in a row count
                     source.save_state(now.db, LIVE)
                 summary.records += len(slice_.records)
                 summary.warnings += len(slice_.problems)
                 slice_.records.clear()  # their texts may be large, and indexing takes memory too
-            case CompareLog():
+            case steps.CompareLog():
                 self._compare(step, summary)
-            case ReplaceAttachment():
+            case steps.ReplaceAttachment():
                 summary.warnings += self._replace_attachment(source)
-            case RefreshSession(spec=spec):
+            case steps.RefreshSession(spec=spec):
                 now.refresh(source, spec)
-            case ChangeConversation(conversation=conversation):
+            case steps.ChangeConversation(conversation=conversation):
                 source.save_identity(now.db)
                 part_source = self._known.part(source, conversation.spec)
                 if part_source.state == FORGOTTEN:
@@ -99,23 +86,23 @@ class StepWriter:
                 if self.mask is not None:
                     self.mask.conversation(conversation)
                 summary.records += now.conversations.apply(source, part_source, conversation)
-            case ReplaceDocument(data=data, offset=offset):
+            case steps.ReplaceDocument(data=data, offset=offset):
                 self._return_parts(source)
                 now.chunks.replace_document(source, data, offset)
-            case KeepState(state=state):
+            case steps.KeepState(state=state):
                 self._return_parts(source)
                 source.save_reader_state(now.db, state)
-            case Finish():
+            case steps.Finish():
                 self._finish(step, summary)
-            case Vanish():
+            case steps.Vanish():
                 source.save_state(now.db, GONE)
                 summary.gone += 1
-            case Fail():
+            case steps.Fail():
                 self._fail(step, summary)
         summary.read_bytes += step.weight
         self.on_progress(summary)
 
-    def _leave_out(self, step: Step) -> bool:
+    def _leave_out(self, step: steps.Step) -> bool:
         """Whether a step is of an excluded project; of a file, it excludes the rest, too."""
         source, project = step.row, excluded_project(self.exclude, step)
         if project is not None and source.kind != "database":
@@ -127,7 +114,7 @@ class StepWriter:
 
         return_parts(self._store.db, source, self._known.parts_of(source))
 
-    def _finish(self, step: Finish, summary: Summary) -> None:
+    def _finish(self, step: steps.Finish, summary: steps.Summary) -> None:
         now, source = self._store.transaction, step.row
         if step.empty:
             now.chunks.drop_unfinished(source)
@@ -138,7 +125,7 @@ class StepWriter:
         else:
             source.save_stat(now.db, step.stat, step.file.sidecar_ns)
 
-    def _fail(self, step: Fail, summary: Summary) -> None:
+    def _fail(self, step: steps.Fail, summary: steps.Summary) -> None:
         source, problem = step.row, self._told(step.problem)
         if step.crashed:
             self._count_crash(source, step.file.stat, problem)
@@ -153,7 +140,7 @@ class StepWriter:
         """A problem may quote the file."""
         return problem if self.mask is None else self.mask.text(problem)
 
-    def _compare(self, step: Step, summary: Summary) -> None:
+    def _compare(self, step: steps.Step, summary: steps.Summary) -> None:
         """Compare a changed log with its archive: append to it, or reread it as a rewrite."""
         source = step.row
         fd, stat = tail.open_log(source.path)  # what is compared is what is read
@@ -164,18 +151,14 @@ class StepWriter:
                 self._store.transaction.rewriting.rewind(source, kept)
             else:
                 comparing.mark_again(self._store.db, source, fd)
+            db, settle_all = self._store.db, self._settle_all
             for again in read_new(
-                step.file,
-                source,
-                fd,
-                stat,
-                self._store.db,
-                settle_all=self._settle_all,
-                mask=self.mask,
+                step.file, source, fd, stat, db, settle_all=settle_all, mask=self.mask
             ):
                 if self.stop.is_set():
                     raise Stopped
-                if isinstance(again, CompareLog) or (rewritten and isinstance(again, Fail)):
+                broken = steps.CompareLog | steps.Fail if rewritten else steps.CompareLog
+                if isinstance(again, broken):
                     raise tail.Unreadable("changed again while it was read")
                 self._write(again, summary)
         finally:
@@ -207,7 +190,7 @@ class StepWriter:
         else:
             source.park(self._store.db, stat, problem)
 
-    def _note_crash(self, step: Step, problem: str, summary: Summary) -> None:
+    def _note_crash(self, step: steps.Step, problem: str, summary: steps.Summary) -> None:
         source = self._known.sources.setdefault(step.file.path, self._known.of(step.file))
         problem = self._told(problem)
         with self._store.db:
@@ -273,11 +256,11 @@ class Known:
         return known.failures if known else 0
 
 
-def excluded_project(rules: Exclude, step: Step) -> str | None:
+def excluded_project(rules: Exclude, step: steps.Step) -> str | None:
     """The excluded project that a step's content belongs to."""
-    if isinstance(step, AddSlice):
+    if isinstance(step, steps.AddSlice):
         found = step.spec.project or _first_folder(placed.record for placed in step.slice_.records)
-    elif isinstance(step, ChangeConversation):
+    elif isinstance(step, steps.ChangeConversation):
         change = step.conversation
         records = (item.record for item in change.items if item.record is not None)
         found = change.project or change.spec.project or _first_folder(records)

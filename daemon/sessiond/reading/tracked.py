@@ -81,19 +81,11 @@ class Tracked:
             " tail_hash = ?, oversize_from = ?, parser_state = ?, generation = ?, read_at = ?"
             " WHERE id = ? AND offset = ?",
             (
-                mark.offset,
-                progress.lines,
-                progress.blank_lines,
-                mark.head_hash,
-                mark.tail_hash,
-                mark.oversize_from,
-                json.dumps(progress.parser_state or {}),
-                self.generation,
-                now_ms(),
-                self.id,
-                self.progress.checkpoint.offset,
+                mark.offset, progress.lines, progress.blank_lines, mark.head_hash, mark.tail_hash,
+                mark.oversize_from, json.dumps(progress.parser_state or {}), self.generation,
+                now_ms(), self.id, self.progress.checkpoint.offset,
             ),
-        )
+        )  # fmt: skip
         if db.changes() != 1:
             raise Overtaken(self.path)
         self.progress = progress
@@ -178,23 +170,11 @@ def load_all(db: apsw.Connection) -> dict[str, Tracked]:
         " mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,"
         " tail_hash, oversize_from, part_of, edition FROM sources"
     ):  # fmt: skip
+        stat = Stat(dev, inode, size, mtime_ns, ctime_ns) if ctime_ns else None
+        mark = Checkpoint(offset, head_hash, tail_hash, oversize_from)
         tracked[path] = Tracked(
-            path,
-            agent,
-            kind,
-            source_id,
-            state,
-            error,
-            failures,
-            generation,
-            Stat(dev, inode, size, mtime_ns, ctime_ns) if ctime_ns else None,
-            sidecar_ns,
-            parked_by,
-            Progress(
-                Checkpoint(offset, head_hash, tail_hash, oversize_from), lines, blank_lines, None
-            ),
-            source_id in unfinished,
-            part_of=part_of,
-            edition=edition,
-        )
+            path, agent, kind, source_id, state, error, failures, generation, stat, sidecar_ns,
+            parked_by, Progress(mark, lines, blank_lines, None), source_id in unfinished,
+            part_of=part_of, edition=edition,
+        )  # fmt: skip
     return tracked

@@ -12,21 +12,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema import kinds, labels
-from sess_schema.calls import (
-    COMMANDS,
-    CONTENTS,
-    NEW,
-    OLD,
-    PAGES,
-    PATCHES,
-    PATTERNS,
-    bare,
-    named,
-    path_in,
-    progress,
-    text_in,
-)
+from sess_schema import calls, kinds, labels
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described, Event
 from sessiond.sourcekit.values import as_dict, as_text, searchable_input
@@ -43,7 +29,7 @@ _SUBJECTS = (
     *("command", "description", "query", "question", "url", "prompt", "task", "name", "skill"),
     *("toolname", "uri", "action", "title", "message", "result", "summary", "text", "thought"),
 )
-_BY_KIND = {kinds.SHELL: COMMANDS, kinds.FETCH: PAGES, kinds.QUESTION: _QUESTIONS}
+_BY_KIND = {kinds.SHELL: calls.COMMANDS, kinds.FETCH: calls.PAGES, kinds.QUESTION: _QUESTIONS}
 _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
 _GLOBS = frozenset("*?[{")
 _LONGEST = 1000  # the event also keeps the whole input
@@ -56,12 +42,12 @@ class Toolbox:
     def __init__(
         self, tools: Mapping[str, Sequence[str]], mcp: tuple[str, ...] = ("mcp__", "mcp_")
     ) -> None:
-        self._kinds = {bare(tool): kind for kind, names in tools.items() for tool in names}
+        self._kinds = {calls.bare(tool): kind for kind, names in tools.items() for tool in names}
         self._mcp = mcp
 
     def kind(self, tool: str | None) -> str:
         name = tool or ""
-        found = self._kinds.get(bare(name))
+        found = self._kinds.get(calls.bare(name))
         if found is None and name.startswith(self._mcp):
             return kinds.MCP
         return found or kinds.OTHER
@@ -71,7 +57,7 @@ class Toolbox:
     ) -> Described:
         """`kind` and `edits` replace what the name and the arguments say."""
         kind = kind or self.kind(tool)
-        fields = {bare(name): value for name, value in as_dict(given).items()}
+        fields = {calls.bare(name): value for name, value in as_dict(given).items()}
         paths = list(_paths(fields))
         if not edits and kind in (kinds.WRITE, kinds.EDIT):
             edits = edits_of_arguments(paths[0] if paths else "", as_dict(given))
@@ -132,14 +118,14 @@ def one_line(text: str) -> str:
 
 def _paths(fields: Mapping[str, Any]) -> Iterator[str]:
     """The files that are given by name, not by a pattern."""
-    if path := path_in(fields):
+    if path := calls.path_in(fields):
         yield path
         return
     for name in _LISTS:
         listed = fields.get(name)
         for one in listed if isinstance(listed, list) else [listed]:
             if isinstance(one, dict):
-                yield from _paths({bare(key): value for key, value in one.items()})
+                yield from _paths({calls.bare(key): value for key, value in one.items()})
             elif isinstance(one, str) and one and _GLOBS.isdisjoint(one):
                 yield one
 
@@ -148,12 +134,12 @@ def _summary(kind: str, fields: Mapping[str, Any], paths: Sequence[str]) -> str:
     if kind in _ACTIONS and paths:
         return f"{', '.join(paths)} (edit)" if kind == kinds.EDIT else ", ".join(paths)
     if kind == kinds.SEARCH:
-        return " in ".join(filter(None, (_first(fields, PATTERNS), ", ".join(paths))))
+        return " in ".join(filter(None, (_first(fields, calls.PATTERNS), ", ".join(paths))))
     if kind == kinds.AGENT:
         worker, task = _first(fields, _WORKERS), _first(fields, _TASKS)
         return f"[{worker}] {task}".rstrip() if worker else task
     if isinstance(fields.get("todos"), list):
-        return progress(fields["todos"])
+        return calls.progress(fields["todos"])
     if kind in _BY_KIND and (subject := _first(fields, _BY_KIND[kind])):
         return subject
     subject = _first(fields, _SUBJECTS) or ", ".join(paths) or _first(fields, fields)
@@ -187,23 +173,23 @@ _MOST_LINES = 10**9
 
 def edits_of_arguments(path: str, given: dict[str, Any]) -> tuple[Edit, ...]:
     """The edits that a call with these arguments makes; `path` is the file they name."""
-    fields = named(given)
+    fields = calls.named(given)
     several = fields.get("edits")
     if isinstance(several, list):
-        edits = (_replacement(path, named(one)) for one in several[:_MOST_EDITS])
+        edits = (_replacement(path, calls.named(one)) for one in several[:_MOST_EDITS])
         return tuple(edit for edit in edits if edit is not None)
     replaced = _replacement(path, fields)
     if replaced is not None:
         return (replaced,)
-    for name in PATCHES:
+    for name in calls.PATCHES:
         if isinstance(fields.get(name), str) and (patched := edits_of_patch(fields[name], path)):
             return patched
-    whole = text_in(fields, *CONTENTS)
+    whole = calls.text_in(fields, *calls.CONTENTS)
     return (Edit(path, new=whole),) if whole is not None and path else ()
 
 
 def _replacement(path: str, fields: dict[str, Any]) -> Edit | None:
-    old, new = text_in(fields, *OLD), text_in(fields, *NEW)
+    old, new = calls.text_in(fields, *calls.OLD), calls.text_in(fields, *calls.NEW)
     if not path or (old is None and new is None):
         return None
     return Edit(path, old or "", new or "")
@@ -281,9 +267,9 @@ def _edits_of_unified(text: str, path: str) -> Iterator[Edit]:
             yield Edit(path, patch=text)
         return
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        named = _file_named(lines[start], lines[start + 1]) or path
-        if named:
-            yield Edit(named, patch="\n".join(lines[start:end]))
+        file = _file_named(lines[start], lines[start + 1]) or path
+        if file:
+            yield Edit(file, patch="\n".join(lines[start:end]))
 
 
 def _file_named(old: str, new: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import apsw
 
@@ -27,29 +28,18 @@ from sessiond.writing.usage import Bills
 _FILES = "files"  # `project_from`: the directory that holds all files its calls touched
 
 
+@dataclass(slots=True, eq=False)
 class ConversationWriter:
     """Writes what changed in conversations."""
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        lines: Lines,
-        revision: Revision,
-        *,
-        sessions: Sessions,
-        mirrors: Mirrors,
-        events: EventWriter,
-        bills: Bills,
-        facts: SessionFacts,
-    ) -> None:
-        self._db = db
-        self._lines = lines
-        self._revision = revision
-        self._sessions = sessions
-        self._mirrors = mirrors
-        self._events = events
-        self._bills = bills
-        self._facts = facts
+    db: apsw.Connection
+    lines: Lines
+    revision: Revision
+    sessions: Sessions
+    mirrors: Mirrors
+    events: EventWriter
+    bills: Bills
+    facts: SessionFacts
 
     def apply(self, whole: Tracked, part: Tracked, change: Conversation) -> int:
         """Bring one conversation up to date; return how many records were written."""
@@ -60,7 +50,7 @@ class ConversationWriter:
             self._leave(whole, part, change)
             return 0
         if not change.order and part.id is None:  # started, but still empty; or only a name
-            self._sessions.rename(part.agent, change.spec)
+            self.sessions.rename(part.agent, change.spec)
             self._remember(whole, [(item, None) for item in change.items])
             return 0
         # The keys of a document's records begin with their conversation's.
@@ -94,24 +84,22 @@ class ConversationWriter:
                 lost += [record_id] if record_id else []
                 seen.append((item, None))
                 continue
-            self._lines.date_record(item.record, item.key, change)
+            self.lines.date_record(item.record, item.key, change)
             stale_item = item.key in stale
-            if record_id and self._revision.apply(
-                session, record_id, item.record, stale=stale_item
-            ):
-                self._lines.rewrite(part, record_id, item)
+            if record_id and self.revision.apply(session, record_id, item.record, stale=stale_item):
+                self.lines.rewrite(part, record_id, item)
                 for link in item.record.links:  # it may name its subagent only later
-                    self._sessions.link(part.agent, change.spec, session, link)
+                    self.sessions.link(part.agent, change.spec, session, link)
                 seen.append((item, record_id))
             else:
                 if record_id:
                     (again if stale_item else lost).append(record_id)
                 new.append((item, item.record))
-        self._lines.retire(part, session, lost)
-        self._lines.discard(part, session, again)
+        self.lines.retire(part, session, lost)
+        self.lines.discard(part, session, again)
         if not fresh:  # first move the old ones, then add the new ones between them
-            self._lines.arrange(whole, part, change)
-        seen += self._lines.add(part, change, new)
+            self.lines.arrange(whole, part, change)
+        seen += self.lines.add(part, change, new)
         self._remember(whole, seen)
         return sum(record_id is not None for _, record_id in seen)
 
@@ -121,28 +109,28 @@ class ConversationWriter:
         """The session, and whether a better source has it."""
         new = part.id is None
         part.part_of = whole.id
-        part.save_identity(self._db)
+        part.save_identity(self.db)
         plain = bare(change.spec)
-        session = self._sessions.get(part.agent, plain)
+        session = self.sessions.get(part.agent, plain)
         if new:
-            self._mirrors.enroll(part.id, session.id, change.spec.fallback)
-            hid = self._mirrors.retire(session.id)
+            self.mirrors.enroll(part.id, session.id, change.spec.fallback)
+            hid = self.mirrors.retire(session.id)
             if hid and not self._is_outranked(part, session, change.spec):
-                self._sessions.unlearn(session)  # what worse sources gave
+                self.sessions.unlearn(session)  # what worse sources gave
         outranked = self._is_outranked(part, session, change.spec)
         if outranked:
             change.spec = plain
         else:
-            self._sessions.get(part.agent, change.spec)
+            self.sessions.get(part.agent, change.spec)
             self._learn(session, change)
         for child_id in change.children:
-            child = self._sessions.named(part.agent, child_id)
+            child = self.sessions.named(part.agent, child_id)
             if child.parent_id is None and child.id != session.id:
                 child.kind, child.parent_id = "subagent", session.id
         return session, outranked
 
     def _is_outranked(self, part: Tracked, session: Session, spec: SessionSpec) -> bool:
-        return self._mirrors.is_outranked(part.id, session.id, spec.fallback)
+        return self.mirrors.is_outranked(part.id, session.id, spec.fallback)
 
     @staticmethod
     def _learn(session: Session, change: Conversation) -> None:
@@ -164,8 +152,8 @@ class ConversationWriter:
         outranked: bool,
     ) -> None:
         """Recompute the session's facts from its rows."""
-        self._events.flush()
-        ((first, last, count),) = self._db.execute(
+        self.events.flush()
+        ((first, last, count),) = self.db.execute(
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
             " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
             " FILTER (WHERE source_id = ?)"
@@ -181,22 +169,22 @@ class ConversationWriter:
                 touched = common_folder(self._touched(session))
                 session.project = touched or session.project
                 session.project_from = _FILES if touched else session.project_from
-            self._facts.renew_prompt(session)
-            self._bills.add(session, change.model, change.costs)
-        self._facts.count_again(session.id)
+            self.facts.renew_prompt(session)
+            self.bills.add(session, change.model, change.costs)
+        self.facts.count_again(session.id)
         if outranked:
             count = len(change.order)  # all are hidden
         changed = change.updated_at or last or change.created_at or 0
-        self._db.execute(
+        self.db.execute(
             "UPDATE sources SET generation = ?, lines = ?, mtime_ns = ?, read_at = ? WHERE id = ?",
             (part.generation, count, storable(changed * 1_000_000), now_ms(), part.id),
         )
         if part.state != LIVE or part.error:
-            part.save_state(self._db, LIVE)
+            part.save_state(self.db, LIVE)
 
     def _has_events(self, session: Session, part: Tracked) -> bool:
         return bool(
-            self._db.execute(
+            self.db.execute(
                 "SELECT EXISTS (SELECT 1 FROM records t JOIN events e"
                 " ON e.record_id = coalesce(t.copy_of, t.id)"
                 " WHERE t.session_id = ? AND t.source_id = ?)",
@@ -205,7 +193,7 @@ class ConversationWriter:
         )
 
     def _touched(self, session: Session) -> Iterable[str]:
-        for (path,) in self._db.execute(
+        for (path,) in self.db.execute(
             "SELECT DISTINCT f.path FROM events e JOIN files f ON f.event_id = e.id"
             " WHERE e.session_id = ? AND e.retired = 0",
             (session.id,),
@@ -217,7 +205,7 @@ class ConversationWriter:
     def _stored(self, whole: Tracked, keys: list[str]) -> tuple[dict[str, RecordId], set[str]]:
         """The ids of the records with these keys, and the keys that only an older edition read."""
         records, stale = dict[str, RecordId](), set[str]()
-        for key, record_id, place in self._db.execute(
+        for key, record_id, place in self.db.execute(
             "SELECT r.key, r.record_id, r.place FROM json_each(?) k CROSS JOIN database_rows r"
             " ON r.source_id = ? AND r.key = k.value WHERE r.record_id IS NOT NULL",
             (json.dumps(keys), whole.id),
@@ -228,7 +216,7 @@ class ConversationWriter:
         return records, stale
 
     def _remember(self, whole: Tracked, items: Iterable[tuple[Item, RecordId | None]]) -> None:
-        self._db.executemany(
+        self.db.executemany(
             "INSERT OR REPLACE INTO database_rows"
             " (source_id, key, place, digest, record_id, alias, ts) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -239,14 +227,14 @@ class ConversationWriter:
 
     def _forget(self, whole: Tracked, keys: list[str]) -> None:
         if keys:
-            self._db.executemany(
+            self.db.executemany(
                 "DELETE FROM database_rows WHERE source_id = ? AND key = ?",
                 [(whole.id, key) for key in keys],
             )
 
     def _move(self, whole: Tracked, moved: list[tuple[str, int]]) -> None:
         if moved:
-            self._db.executemany(
+            self.db.executemany(
                 "UPDATE database_rows SET place = ? WHERE source_id = ? AND key = ?",
                 [(place, whole.id, key) for key, place in moved],
             )
@@ -256,4 +244,4 @@ class ConversationWriter:
         self._remember(whole, [(item, None) for item in change.items])
         self._move(whole, [(key, NO_PLACE) for key in change.removed])
         if part.id is not None:
-            part.save_state(self._db, GONE)
+            part.save_state(self.db, GONE)

@@ -83,24 +83,13 @@ class RecordRows:
         record = placed.record
         self._rows.append(
             (
-                placed.id,
-                source.id,
-                session_id,
-                placed.offset,
-                placed.length,
-                placed.line,
-                record.kind,
-                record.role,
-                record.native_id,
+                placed.id, source.id, session_id, placed.offset, placed.length, placed.line,
+                record.kind, record.role, record.native_id,
                 short_key(record.native_id) if record.native_id is not None else None,
-                record.parent_id,
-                record.ts,
-                record.ts_from,
-                placed.digest,
-                int(record.forked),
+                record.parent_id, record.ts, record.ts_from, placed.digest, int(record.forked),
                 placed.copy_of,
             )
-        )
+        )  # fmt: skip
         twin = Twin(
             placed.id, session_id, source.id or NO_SOURCE, 0, 0, int(record.forked), placed.copy_of
         )
@@ -141,17 +130,11 @@ class Chunks:
         if slice_.unfinished:
             self._add_pieces(source, archive.PENDING, slice_.start, slice_.unfinished)
             preview = clean(slice_.unfinished[:400].decode("utf-8", "replace")[:100])
+            why = "unfinished last line"
             self._db.execute(
                 "INSERT INTO warnings (source_id, line, offset, retired, reason, preview)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    source.id,
-                    slice_.progress.lines + 1,
-                    slice_.start,
-                    archive.PENDING,
-                    "unfinished last line",
-                    preview,
-                ),
+                (source.id, slice_.progress.lines + 1, slice_.start, archive.PENDING, why, preview),
             )
             source.has_pending = True
         if not slice_.size or self._archived_before(source, slice_):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
@@ -209,26 +209,18 @@ _PROMPTED = (
 )
 
 
+@dataclass(slots=True, eq=False)
 class Superseding:
     """Records that a later record of the same log replaces or takes back.
 
     Their lines are still in the file, so the records stay; only their events are retired.
     """
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        rows: RecordRows,
-        *,
-        copies: Copies,
-        events: EventWriter,
-        facts: SessionFacts,
-    ) -> None:
-        self._db = db
-        self._rows = rows
-        self._copies = copies
-        self._events = events
-        self._facts = facts
+    db: apsw.Connection
+    rows: RecordRows
+    copies: Copies
+    events: EventWriter
+    facts: SessionFacts
 
     def apply(
         self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
@@ -237,13 +229,13 @@ class Superseding:
         find = self._onward if back else self._replaced
         named = find(source, session, placed, operation)
         for record_id in named:
-            self._copies.supersede(record_id, session.id, source.generation)
-            self._events.mark(record_id, gone=True)
+            self.copies.supersede(record_id, session.id, source.generation)
+            self.events.mark(record_id, gone=True)
         if named:
-            self._facts.count_again(session.id)
-            self._facts.prompts_changed(session)
+            self.facts.count_again(session.id)
+            self.facts.prompts_changed(session)
         if named and back:
-            self._events.rejoin_taken_back(named)
+            self.events.rejoin_taken_back(named)
 
     def _replaced(
         self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
@@ -251,11 +243,11 @@ class Superseding:
         """Records with the id of the operation; without a query if it is that of the record."""
         native_id = operation.native_id
         if native_id is not None and native_id == placed.record.native_id:
-            standing = self._copies.standing(native_id, source.id, session.id)
+            standing = self.copies.standing(native_id, source.id, session.id)
             if standing:
-                self._rows.flush()
+                self.rows.flush()
             return standing
-        self._rows.flush()
+        self.rows.flush()
         # Without the plus signs SQLite would read every record of the session.
         return self._ids(
             "native_key = short_key(?4) AND native_id = ?4 AND +source_id = ?1"
@@ -266,7 +258,7 @@ class Superseding:
     def _onward(
         self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
     ) -> list[RecordId]:
-        self._rows.flush()
+        self.rows.flush()
         here = (source.id, session.id, placed.offset)
         if operation.prompts:
             start = self._nth_prompt(here, operation.prompts)
@@ -277,11 +269,11 @@ class Superseding:
 
     def _ids(self, condition: str, values: tuple[object, ...]) -> list[RecordId]:
         query = f"SELECT id FROM records WHERE {condition} AND {_STANDS}"
-        return [record_id for (record_id,) in self._db.execute(query, values)]
+        return [record_id for (record_id,) in self.db.execute(query, values)]
 
     def _nth_prompt(self, here: tuple[object, ...], count: int) -> int:
         """The offset of the nth prompt from the end, or of the first if there are fewer."""
-        offsets: list[Any] = self._db.execute(
+        offsets: list[Any] = self.db.execute(
             f"SELECT offset FROM records t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
             " ORDER BY offset DESC LIMIT ?4",
             (*here, count),
@@ -290,7 +282,7 @@ class Superseding:
 
     def _first_of(self, here: tuple[object, ...], native_id: str | None) -> int | None:
         """The offset of a record, if it is known."""
-        offset = self._db.execute(
+        offset = self.db.execute(
             "SELECT min(offset) FROM records WHERE native_key = short_key(?4) AND native_id = ?4"
             f" AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
             (*here, native_id),
@@ -384,6 +376,7 @@ class Mirrors:
         return any(kind != "mirror" for *_, kind in outranked)
 
 
+@dataclass(slots=True, eq=False)
 class Rewriting:
     """Retires what a file said before it was rewritten; records that it still has return.
 
@@ -391,24 +384,15 @@ class Rewriting:
     others are kept beside the new ones under the number of the generation that replaced them.
     """
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        *,
-        sessions: Sessions,
-        copies: Copies,
-        events: EventWriter,
-        facts: SessionFacts,
-    ) -> None:
-        self._db = db
-        self._sessions = sessions
-        self._copies = copies
-        self._events = events
-        self._facts = facts
+    db: apsw.Connection
+    sessions: Sessions
+    copies: Copies
+    events: EventWriter
+    facts: SessionFacts
 
     def rewind(self, source: Tracked, kept: int) -> None:
         """Retire every record of the source, to read it again from the first byte."""
-        db = self._db
+        db = self.db
         source.generation += 1
         db.execute(
             "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0 AND offset >= ?",
@@ -420,7 +404,7 @@ class Rewriting:
 
     def retire_records(self, source: Tracked) -> None:
         """Retire every record of the source under its generation."""
-        db, new = self._db, source.generation
+        db, new = self.db, source.generation
         db.execute(
             "UPDATE records SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
             " (SELECT session_id FROM session_sources WHERE source_id = ?)",
@@ -437,12 +421,12 @@ class Rewriting:
             (source.id,),
         )
         for (session_id,) in list(alone):
-            self._sessions.by_id(session_id).unlearn()
-            self._facts.take_back_titles(session_id)
+            self.sessions.by_id(session_id).unlearn()
+            self.facts.take_back_titles(session_id)
 
     def finish(self, source: Tracked) -> None:
         """After rereading: hand over or retire the events of records that are gone."""
-        db = self._db
+        db = self.db
         members = "SELECT session_id FROM session_sources WHERE source_id = ?"
         lost = db.execute(
             "SELECT id, session_id FROM records WHERE source_id = ? AND retired = ?"
@@ -450,6 +434,6 @@ class Rewriting:
             (source.id, source.generation, source.id),
         )
         for record_id, session_id in list(lost):
-            self._copies.retire(record_id, session_id, source.generation)
-        self._events.detach_lost(source.id or NO_SOURCE, source.generation)
-        self._facts.count_again(*(key for (key,) in db.execute(members, (source.id,))))
+            self.copies.retire(record_id, session_id, source.generation)
+        self.events.detach_lost(source.id or NO_SOURCE, source.generation)
+        self.facts.count_again(*(key for (key,) in db.execute(members, (source.id,))))
