@@ -30,7 +30,7 @@ from sess_common import lock, paths, upkeep
 from sess_common.errors import REPAIR, SessError
 from sess_common.program import say
 from sess_common.progress import progress_line
-from sess_schema import __version__, archive, connection, migrate, soundness, walks
+from sess_schema import __version__, archive, connection, migrate, soundness
 from sess_schema.queries import sources
 from sess_schema.soundness import ArchiveCheck, Finding
 
@@ -313,7 +313,7 @@ def _sources(db: apsw.Connection) -> Check:
 
 def _skipped(db: apsw.Connection) -> Check:
     """What the last walk passed over."""
-    places = [f"{layout.home_short(path)}: {reason}" for path, reason in walks.skipped_places(db)]
+    places = [f"{layout.home_short(path)}: {reason}" for path, reason in sources.skipped_places(db)]
     if not places:
         return Check("skipped", OK, "nothing")
     more = len(places) - _MOST_SKIPPED

@@ -13,8 +13,8 @@ from sess_common import lock, upkeep
 from sess_common.classes import TYPE_CHECKING
 from sess_common.errors import SessError
 from sess_common.program import say
-from sess_schema import walks
 from sess_schema.connection import open_reader
+from sess_schema.queries import sources
 
 if TYPE_CHECKING:
     from typing import Any
@@ -82,7 +82,7 @@ def _complete(home: Home) -> apsw.Connection | None:
         db = open_reader(home.index_file)
     except SessError:  # none yet, or one that is being upgraded
         return None
-    if not walks.is_first_unfinished(db):
+    if not sources.is_first_walk_unfinished(db):
         return db
     db.close()
     return None

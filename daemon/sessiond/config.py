@@ -216,9 +216,9 @@ def _exclude(path: Path, section: Any) -> Exclude:
 
 
 def _mask(path: Path, section: Any) -> Masker | None:
-    from sess_redaction import rules  # rarely needed
+    from sess_redaction.redactor import checked_patterns  # rarely needed
 
-    patterns = rules.checked(path, section)
+    patterns = checked_patterns(path, section)
     if not section.get("at_ingest"):
         return None
     from sessiond.sourcekit.masking import Masker

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from sess_common.errors import Exit, SessError
 from sess_common.program import counted
 from sess_redaction import engine, names, values
 from sess_redaction.extents import MASK, ends_sequence
@@ -131,6 +133,64 @@ def is_secret_member(name: str, value: str) -> bool:
     return len(lines) <= _MOST_LINES and all(
         len(line) >= _LONG_MEMBER and " " not in line and values.quoted(name, line)
         for line in lines
+    )
+
+
+# -- the user's own rules: `[redact]` in config.toml, and `--redact`
+
+
+def rules(patterns: Iterable[str]) -> list[Rule]:
+    return [Rule("own rule", _compiled(pattern)) for pattern in patterns]
+
+
+def configured_rules(path: Path) -> list[Rule]:
+    """The rules in config.toml; none if there is no such file or section."""
+    import tomllib  # 3 ms
+
+    try:
+        section = tomllib.loads(path.read_text("utf-8")).get("redact", {})
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise _wrong(path, str(error)) from error
+    return rules(checked_patterns(path, section))
+
+
+def checked_patterns(path: Path, section: Any) -> list[str]:
+    """The patterns of the section `[redact]`."""
+    if not isinstance(section, dict) or set(section) - {"patterns", "at_ingest"}:
+        raise _wrong(path, "[redact] allows only patterns, at_ingest")
+    if not isinstance(section.get("at_ingest", False), bool):
+        raise _wrong(path, "redact.at_ingest must be true or false")
+    patterns = section.get("patterns", [])
+    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise _wrong(path, "redact.patterns must be a list of regular expressions")
+    for pattern in patterns:
+        _compiled(pattern)
+    return patterns
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise SessError(
+            f'invalid regular expression "{pattern}": {error}',
+            hint="put a backslash before ( ) [ ] { } . * + ? | ^ $ to match them literally",
+        ) from error
+    if compiled.fullmatch("") is not None:
+        raise SessError(
+            f'the regular expression "{pattern}" matches nothing at all',
+            hint="it must match at least one character",
+        )
+    return compiled
+
+
+def _wrong(path: Path, why: str) -> SessError:
+    return SessError(
+        f'configuration "{path}": {why}',
+        hint="for example: [redact] with patterns = ['ACME-[0-9]{6}']",
+        code=Exit.USAGE,
     )
 
 

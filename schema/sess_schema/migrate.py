@@ -123,9 +123,9 @@ def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
 
             sums.renew(db)  # what the migrations changed, as any writer does before it commits
         else:
-            from sess_schema import walks  # few openings make an index
+            from sess_schema.queries import sources  # few openings make an index
 
-            walks.begin_first(db)
+            sources.begin_first_walk(db)
         db.pragma("application_id", APPLICATION_ID)
         db.pragma("user_version", missing[-1][0])
 

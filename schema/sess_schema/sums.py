@@ -298,7 +298,7 @@ def _wrong_spans(db: apsw.Connection) -> int:
     return wrong
 
 
-# -- sums of a group, in which no order of events or responses matters
+# -- the sums of a group
 
 
 @dataclass(slots=True)

@@ -17,9 +17,9 @@ from tests.at_length import amount
 from tests.secrets_grid import cases, leaks
 
 from sess_common.errors import SessError
-from sess_redaction import Redactor, rules
 from sess_redaction.contexts import CONTEXTS
 from sess_redaction.extents import Extents
+from sess_redaction.redactor import Redactor, rules
 from sess_redaction.shapes import SHAPES
 
 MASK = re.compile(r"\[redacted: [A-Za-z ]+\]")
@@ -432,7 +432,7 @@ def test_code_that_only_names_a_variable_stays(code):
 
 
 def test_own_rules_mask_what_they_match_or_its_group():
-    rules_ = rules.rules([r"ACME-\d{3}", r"badge (\d+)"])
+    rules_ = rules([r"ACME-\d{3}", r"badge (\d+)"])
     redactor = Redactor(None, rules_)
     assert redactor("ACME-123 badge 77") == "[redacted: own rule] badge [redacted: own rule]"
     assert redactor("AC\x1b[1mME-123") == "[redacted: own rule]"
@@ -442,7 +442,7 @@ def test_own_rules_mask_what_they_match_or_its_group():
 @pytest.mark.parametrize("pattern", ["(", "a*", ""])
 def test_an_impossible_rule_is_told_in_one_line(pattern):
     with pytest.raises(SessError, match="regular expression"):
-        rules.rules([pattern])
+        rules([pattern])
 
 
 @pytest.mark.parametrize("piece", ["b", "1", "b1", ".b", "'b", '"b ', "b=", "_", "$b", "b."])

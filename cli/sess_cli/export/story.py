@@ -17,7 +17,7 @@ import apsw
 from sess_cli.export import notice_names
 from sess_cli.export.json_values import Image, block_in, images_in, text_in
 from sess_common import paths
-from sess_redaction import Redactor, rules
+from sess_redaction.redactor import Redactor, configured_rules, rules
 from sess_schema import archive, labels, numbers, shown
 from sess_schema.edits import Edit
 from sess_schema.ids import EventId, SessionId
@@ -392,5 +392,5 @@ class Story:
 
 def usual_redactor(patterns: Iterable[str] = (), home: str | None = "~") -> Redactor:
     """What masks secrets in an export: built-in rules, those of config.toml, those of options."""
-    own = rules.rules(patterns)
-    return Redactor(home, [*rules.configured(paths.home().config_file), *own])
+    own = rules(patterns)
+    return Redactor(home, [*configured_rules(paths.home().config_file), *own])

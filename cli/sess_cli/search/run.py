@@ -8,8 +8,7 @@ from sess_cli.terminal import json_line, pager
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.program import Ended, say
-from sess_schema import walks
-from sess_schema.queries import sessions
+from sess_schema.queries import sessions, sources
 from sess_schema.queries.search import EXCERPT_WIDTH, Search
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def _write_session(
 def _note_unread(db: apsw.Connection, request: Search) -> None:
     """Say whose conversations may be missing, because their database could not be read."""
     agents = {filter_.value.casefold() for filter_ in request.filters if filter_.field == "agent"}
-    unread = [one for one in walks.skipped_databases(db) if not agents or one[0] in agents]
+    unread = [one for one in sources.skipped_databases(db) if not agents or one[0] in agents]
     for agent, path, reason in unread[:_MOST_UNREAD]:
         say(f'note: {agent}: "{path}" could not be read: {reason}')
     if len(unread) > _MOST_UNREAD:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_common.errors import sqlite_error
-from sess_schema import archive, walks
+from sess_schema import archive
+from sess_schema.queries import sources
 from sess_schema.queries.views import digests
 from sessiond.config import Exclude
 from sessiond.engines.lines import read_log
@@ -125,15 +126,15 @@ class Ingest(StepWriter):
         summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
             if summary.read_bytes > BULK:
-                self._merge_words(all_in_one=walks.is_first_unfinished(self._store.db))
+                self._merge_words(all_in_one=sources.is_first_walk_unfinished(self._store.db))
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
             if roots and not self.stop.is_set():
                 parked = [
                     (s.path, s.error or "") for s in self.tracked.values() if s.state == PARKED
                 ]
-                walks.keep_skipped(self._store.db, [*parked, *summary.skipped])
-                walks.end_first(self._store.db)
+                sources.keep_skipped(self._store.db, [*parked, *summary.skipped])
+                sources.end_first_walk(self._store.db)
         return summary
 
     def is_settled(self) -> bool:

@@ -17,8 +17,8 @@ from sess_common import lock, paths, upkeep
 from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
 from sess_common.program import counted
-from sess_schema import walks
 from sess_schema.connection import open_reader
+from sess_schema.queries.sources import skipped_places
 
 STUCK_SECONDS = 120.0  # as long as systemd's watchdog waits
 TROUBLED = "parked", "unreadable"  # states of sources that are not read
@@ -42,7 +42,7 @@ def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str 
     with closing(db):
         sources = list(source_facts(db))
         index = index_facts(db, home)
-        passed_over = [{"path": p, "reason": why} for p, why in walks.skipped_places(db)]
+        passed_over = [{"path": p, "reason": why} for p, why in skipped_places(db)]
     if metrics:
         text = prometheus(daemon, index, sources)
         sys.stdout.write(text) if metrics == "-" else replace_file(metrics, text)

@@ -20,7 +20,7 @@ import orjson
 
 from sess_common import decode
 from sess_redaction import find, is_secret_member, means_secret
-from sess_redaction.rules import rules
+from sess_redaction.redactor import rules
 from sess_schema import archive
 from sess_schema.archive import hidden_bytes
 from sess_schema.edits import Edit, Hunks

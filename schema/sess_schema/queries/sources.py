@@ -1,13 +1,34 @@
-"""The files behind the sessions, and their state."""
+"""The files behind the sessions, their state, and what walks over all places left out.
+
+Half of a first index would answer "nothing found". So a new one has a mark, which the first walk
+removes when it ends; a walk that was killed leaves it to the next one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import apsw
 
+from sess_common.classes import dataclass
 from sess_schema.ids import SessionId, SourceId
+
+_SELECT = (
+    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size,"
+    " r.generation, r.part_of IS NOT NULL FROM sources r"
+)
+# A conversation is restored with the document that it is in, unless it has left it.
+_DOCUMENT = (
+    "(SELECT w.id FROM sources w WHERE w.id = p.part_of AND w.kind = 'document'"
+    " AND EXISTS (SELECT 1 FROM database_rows d JOIN records t ON t.id = d.record_id"
+    " WHERE d.source_id = w.id AND d.place <> -1 AND t.source_id = p.id))"
+)
+_FIRST_FACT = "first_walk_unfinished"
+_SKIPPED_FACT = "skipped"
+_ENTRIES = (
+    "SELECT j.value ->> 0 AS path, j.value ->> 1 AS reason FROM facts f, json_each(f.value) j"
+    f" WHERE f.name = '{_SKIPPED_FACT}'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +45,6 @@ class SourceRow:
     size: int
     generation: int
     is_part: bool  # a conversation in a document or database
-
-
-_SELECT = (
-    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size,"
-    " r.generation, r.part_of IS NOT NULL FROM sources r"
-)
-
-
-# A conversation is restored with the document that it is in, unless it has left it.
-_DOCUMENT = (
-    "(SELECT w.id FROM sources w WHERE w.id = p.part_of AND w.kind = 'document'"
-    " AND EXISTS (SELECT 1 FROM database_rows d JOIN records t ON t.id = d.record_id"
-    " WHERE d.source_id = w.id AND d.place <> -1 AND t.source_id = p.id))"
-)
 
 
 def of_session(db: apsw.Connection, session: SessionId) -> list[SourceRow]:
@@ -90,3 +97,58 @@ def unmatched_calls(db: apsw.Connection) -> tuple[int, int]:
 
 def _rows(db: apsw.Connection, rest: str, values: Sequence[object]) -> list[SourceRow]:
     return [SourceRow(*row) for row in db.execute(_SELECT + rest, tuple(values))]
+
+
+# -- what walks left out
+
+
+def begin_first_walk(db: apsw.Connection) -> None:
+    db.execute("INSERT INTO facts VALUES (?, '')", (_FIRST_FACT,))
+
+
+def end_first_walk(db: apsw.Connection) -> None:
+    """Everything was read once."""
+    if is_first_walk_unfinished(db):
+        db.execute("DELETE FROM facts WHERE name = ?", (_FIRST_FACT,))
+
+
+def is_first_walk_unfinished(db: apsw.Connection) -> bool:
+    return db.execute("SELECT 1 FROM facts WHERE name = ?", (_FIRST_FACT,)).get is not None
+
+
+def keep_skipped(db: apsw.Connection, places: Iterable[tuple[str, str]]) -> None:
+    """Replace the list; nothing is written if it is the same."""
+    import json  # searches do without it
+
+    new = json.dumps(sorted({_printable(path): why for path, why in places}.items()))
+    old = db.execute("SELECT value FROM facts WHERE name = ?", (_SKIPPED_FACT,)).get
+    if new != (old or "[]"):
+        with db:
+            db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_SKIPPED_FACT, new))
+
+
+def skipped_places(db: apsw.Connection) -> list[tuple[str, str]]:
+    """(path, reason) of what is no source: directories, links, pipes, files of unknown format."""
+    return [
+        (str(path), str(reason))
+        for path, reason in db.execute(
+            f"SELECT e.path, e.reason FROM ({_ENTRIES}) e WHERE NOT EXISTS"
+            " (SELECT 1 FROM sources s WHERE s.path = e.path AND s.error IS NOT NULL)"
+        )
+    ]
+
+
+def skipped_databases(db: apsw.Connection) -> list[tuple[str, str, str]]:
+    """(agent, path, reason) of databases that still cannot be read."""
+    return [
+        (str(agent), str(path), str(error))
+        for agent, path, error in db.execute(
+            f"SELECT s.agent, s.path, s.error FROM ({_ENTRIES}) e JOIN sources s ON s.path = e.path"
+            " WHERE s.kind = 'database' AND s.error IS NOT NULL AND s.state <> 'gone'"
+        )
+    ]
+
+
+def _printable(path: str) -> str:
+    """Names that are no UTF-8 cannot be stored as they are."""
+    return path.encode("utf-8", "backslashreplace").decode()

@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 from tests.conftest import opened
 
-from sess_schema import labels, walks
+from sess_schema import labels
 from sess_schema.connection import open_writer
+from sess_schema.queries import sources
 from sess_schema.search_index import FAILED
 from sessiond.ingest import Ingest, passes
 from sessiond.writing import record_rows
@@ -464,7 +465,7 @@ def test_time_that_is_known_to_be_a_persons_is_no_duration(world, passes):
 @pytest.mark.parametrize("first", [True, False])
 def test_a_load_leaves_no_pieces_of_full_text_to_merge(world, monkeypatch, first):
     """The next lines would pay for it. Later ones are added, and all words are found."""
-    monkeypatch.setattr(walks, "is_first_unfinished", lambda _: first)
+    monkeypatch.setattr(sources, "is_first_walk_unfinished", lambda _: first)
     monkeypatch.setattr(passes, "BULK", 0)
     monkeypatch.setattr(passes, "_MERGED_AT_ONCE", 2)
     t = world.transcript()
