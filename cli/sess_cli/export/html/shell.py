@@ -101,8 +101,9 @@ def _hashed(text: str) -> str:
 
 
 @cache
-def asset(name: str) -> str:
-    with open(os.path.join(_ASSETS, name), encoding="utf-8") as file:
+def asset(name: str, folder: str = _ASSETS) -> str:
+    """A file that is shipped with this module, or in the folder of another."""
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read()
 
 

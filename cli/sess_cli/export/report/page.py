@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from sess_cli.export.html import shell
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from sess_schema.queries.stats import Stats
 
+_ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 _VIEWS = ("errors", "sums", "tools", "calendar")  # errors first: they need and free most memory
 _ROOM = 6  # difference in rows that makes room for another chart
 _NAMED = 8  # models without a price
@@ -61,7 +62,7 @@ def _document(asked: Stats, views: Sequence[Report], session: str | None) -> str
     }
     (total,) = rows["sums", "total"]
     active_days = rows["calendar", "total"][0]["active_days"]
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = (shell.asset(name, _ASSETS) for name in ("report.css", "report.js"))
     window = _window(asked, rows["calendar", "day"])
     zone = f"time zone {asked.zone or datetime.now().astimezone().tzname()}"
     return (
@@ -245,7 +246,3 @@ def _footer() -> str:
         f" on {datetime.now(UTC):%Y-%m-%d}.</p>"
         '</footer><div id="tip" role="status" aria-live="polite" hidden></div>'
     )
-
-
-def _asset(file: str) -> str:
-    return resources.files("sess_cli.export.report").joinpath("assets", file).read_text("utf-8")

@@ -13,7 +13,6 @@ from sess_cli.export.site.plan import ListedSession
 from sess_cli.render import amounts, tallies
 
 _ASSETS = os.path.join(os.path.dirname(__file__), "assets")
-_PAGE_ASSETS = os.path.join(os.path.dirname(shell.__file__), "assets")
 _SHARED = ("page/zstd.js", "theme.js", "themed.js")
 _RECENT = 30
 
@@ -24,7 +23,7 @@ def documents(
     """(name, text) of every file that is not a session's page; entries are newest first."""
     yield "assets/page.css", shell.style()
     yield "assets/page.js", shell.script()
-    yield "assets/site.css", _read(os.path.join(_ASSETS, "site.css"))
+    yield "assets/site.css", shell.asset("site.css", _ASSETS)
     yield "assets/site.js", _script()
     projects: dict[str, list[ListedSession]] = {}
     for entry in entries:
@@ -149,11 +148,5 @@ def _document(title: str, above: str, body: Iterator[str]) -> str:
 
 def _script() -> str:
     """Includes the unpacker and the themes of the session pages."""
-    shared = "\n".join(_read(os.path.join(_PAGE_ASSETS, name)) for name in _SHARED)
-    finder = _read(os.path.join(_ASSETS, "site.js"))
-    return f'(() => {{\n"use strict";\n{shared}\n{finder}\n}})();\n'
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    shared = "\n".join(map(shell.asset, _SHARED))
+    return f'(() => {{\n"use strict";\n{shared}\n{shell.asset("site.js", _ASSETS)}\n}})();\n'
