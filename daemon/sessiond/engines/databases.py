@@ -13,17 +13,7 @@ from sessiond.engines.documents import reduce
 from sessiond.engines.steps import ChangeConversation, Fail, Finish, KeepState, Step, Vanish, hash64
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import GONE, LIVE, Tracked
-from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import (
-    LOOK_AGAIN,
-    Conversation,
-    Item,
-    Layout,
-    Listed,
-    NotReady,
-    Record,
-    SessionSpec,
-)
+from sessiond.sourcekit import base, disk
 from sessiond.sourcekit.foreign import (
     NO_PLACE,
     Changed,
@@ -64,7 +54,7 @@ def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> I
         except Exception as error:
             yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
             return
-        partial = state.pop(LOOK_AGAIN, False)
+        partial = state.pop(base.LOOK_AGAIN, False)
         yield KeepState(file, source, state)
         yield Finish(file, source, file.stat, unsettled=unsettled, partial=partial, empty=True)
         return
@@ -101,12 +91,12 @@ _PIECE = 8 << 20  # bytes of a conversation handed over at once
 class TableReader:
     """Reads databases of one layout."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: base.Layout) -> None:
         self._layout = layout
 
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
-    ) -> Iterator[Conversation]:
+    ) -> Iterator[base.Conversation]:
         yield from _ReadRows(self._layout, foreign, known, state).conversations()
 
 
@@ -114,7 +104,7 @@ class _ReadRows:
     """One read of one database."""
 
     def __init__(
-        self, layout: Layout, foreign: Foreign, known: KnownRows, state: dict[str, Any]
+        self, layout: base.Layout, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> None:
         self._layout = layout
         self._db = foreign
@@ -131,7 +121,7 @@ class _ReadRows:
         self._before = known.under(HEAD)
         self._counts = dict[str, int]()  # rows of each conversation, if all were counted
 
-    def conversations(self) -> Iterator[Conversation]:
+    def conversations(self) -> Iterator[base.Conversation]:
         touched = self._touched()
         for conversation in touched:
             yield from self._conversation(conversation)
@@ -156,7 +146,7 @@ class _ReadRows:
         if self._is_due():
             touched |= dict.fromkeys(self._miscounted())
         else:
-            self._state[LOOK_AGAIN] = True
+            self._state[base.LOOK_AGAIN] = True
         return [name for name in touched if name in self._heads]
 
     def _before_is_void(self) -> None:
@@ -215,12 +205,12 @@ class _ReadRows:
 
     # -- one conversation
 
-    def _conversation(self, name: str) -> Iterator[Conversation]:
+    def _conversation(self, name: str) -> Iterator[base.Conversation]:
         count = self._count(name)
-        head = Item(HEAD + name, count, self._heads[name])
+        head = base.Item(HEAD + name, count, self._heads[name])
         try:
             change = self._layout.whole(self._db, name)
-        except NotReady as error:
+        except base.NotReady as error:
             yield self._broken(name, head, str(error))
             return
         if change is None:
@@ -259,27 +249,27 @@ class _ReadRows:
         change.items.append(head)
         yield change
 
-    def _differs(self, known: KnownRow | None, row: Listed) -> bool:
+    def _differs(self, known: KnownRow | None, row: base.Listed) -> bool:
         return known is None or known.place == _UNSETTLED or known.place != self._place(row)
 
-    def _place(self, row: Listed) -> int:
+    def _place(self, row: base.Listed) -> int:
         if row.changed_at is not None and self._now - row.changed_at < _SETTLED:
             return _UNSETTLED
         return abs(_mark_of_row(row.mark)) + 1
 
     def _add(
         self,
-        change: Conversation,
+        change: base.Conversation,
         name: str,
         wanted: list[str],
-        listed: dict[str, Listed],
+        listed: dict[str, base.Listed],
         known: dict[str, KnownRow],
     ) -> None:
         keys = [key.removeprefix(prefix_of(name)) for key in wanted]
         for short, value in self._layout.fetch(self._db, name, keys):
             key = prefix_of(name) + short
             raw = as_line(value)
-            item = Item(key, self._place(listed[key]), hash64(raw), raw)
+            item = base.Item(key, self._place(listed[key]), hash64(raw), raw)
             before = known.get(key)
             if before is not None and before.digest == item.digest and before.place != NO_PLACE:
                 if before.place != item.place:
@@ -288,18 +278,20 @@ class _ReadRows:
             item.record = self._layout.record(value)
             change.items.append(item)
 
-    def _broken(self, name: str, head: Item, problem: str) -> Conversation:
+    def _broken(self, name: str, head: base.Item, problem: str) -> base.Conversation:
         """A note in a conversation that cannot be decoded, after what is known of it."""
         key = prefix_of(name) + "broken"
-        note = Item(key, 0, 0, as_line({"unreadable": name}), Record("broken", warnings=[problem]))
+        note = base.Item(
+            key, 0, 0, as_line({"unreadable": name}), base.Record("broken", warnings=[problem])
+        )
         known = [one for one in self._known.under(prefix_of(name)) if one != key]
         order = [*self._known.in_order(known), key]
-        return Conversation(SessionSpec(name), order=order, items=[note, head])
+        return base.Conversation(base.SessionSpec(name), order=order, items=[note, head])
 
-    def _gone(self, name: str) -> Conversation:
+    def _gone(self, name: str) -> base.Conversation:
         """The whole conversation was deleted; the index keeps it."""
         keys = [*self._known.under(prefix_of(name)), HEAD + name]
-        return Conversation(SessionSpec(name), gone=True, removed=keys)
+        return base.Conversation(base.SessionSpec(name), gone=True, removed=keys)
 
 
 def _mark_of_row(value: Any) -> int:

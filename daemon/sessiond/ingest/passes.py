@@ -29,20 +29,10 @@ from sessiond.engines.steps import Step, Summary
 from sessiond.ingest import comparing
 from sessiond.ingest.comparing import Recheck
 from sessiond.ingest.writer import StepWriter, compare_rules
-from sessiond.reading import tail
+from sessiond.reading import tail, tracked
 from sessiond.reading.survey import Candidate, Survey, survey, vanished
 from sessiond.reading.territory import Place
-from sessiond.reading.tracked import (
-    EXCLUDED,
-    FORGOTTEN,
-    GONE,
-    LIVE,
-    PARK_AFTER,
-    PARKED,
-    UNREADABLE,
-    Tracked,
-    now_ms,
-)
+from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit import disk
 from sessiond.writing.transaction import Batch, SourceCrash, Stopped, Store, UnknownCulprit
 
@@ -131,7 +121,9 @@ class Ingest(StepWriter):
             summary.gone += self._mark_gone(list(gone))
             if roots and not self.stop.is_set():
                 parked = [
-                    (s.path, s.error or "") for s in self.tracked.values() if s.state == PARKED
+                    (s.path, s.error or "")
+                    for s in self.tracked.values()
+                    if s.state == tracked.PARKED
                 ]
                 sources.keep_skipped(self._store.db, [*parked, *summary.skipped])
                 sources.end_first_walk(self._store.db)
@@ -150,7 +142,7 @@ class Ingest(StepWriter):
                 [
                     s
                     for s in known
-                    if s.state not in (GONE, FORGOTTEN)
+                    if s.state not in (tracked.GONE, tracked.FORGOTTEN)
                     and not os.path.lexists(tail.log_file(s.path))
                 ]
             )
@@ -159,9 +151,9 @@ class Ingest(StepWriter):
         if gone:
             with self._store.db:
                 for source in gone:
-                    source.save_state(self._store.db, GONE)
+                    source.save_state(self._store.db, tracked.GONE)
                     for part in self._known.parts_of(source):
-                        part.save_state(self._store.db, GONE)
+                        part.save_state(self._store.db, tracked.GONE)
         return len(gone)
 
     def ingest(self, seen: Survey, *, force: bool = False, retry: bool = False) -> Summary:
@@ -203,18 +195,18 @@ class Ingest(StepWriter):
 
     def _changed(self, file: Candidate) -> bool:
         known = self.tracked.get(file.path)
-        if known is not None and known.state == FORGOTTEN:
+        if known is not None and known.state == tracked.FORGOTTEN:
             return False
-        if known is not None and known.state == EXCLUDED:
+        if known is not None and known.state == tracked.EXCLUDED:
             if self.exclude.has_project(known.error):
                 return False
-            known.state, known.stat = LIVE, None
+            known.state, known.stat = tracked.LIVE, None
         return (
             known is None
             or known.stat != file.stat
             or known.sidecar_ns != file.sidecar_ns
-            or known.state in (GONE, UNREADABLE)
-            or (known.state == PARKED and not known.still_parked(file.stat))
+            or known.state in (tracked.GONE, tracked.UNREADABLE)
+            or (known.state == tracked.PARKED and not known.still_parked(file.stat))
         )
 
     def _unpark(self, seen: Survey) -> None:
@@ -231,7 +223,7 @@ class Ingest(StepWriter):
         for file in seen.files:
             if file.path == left.path and left.is_suspect():
                 source = self.tracked.setdefault(file.path, self._known.of(file))
-                source.failures = max(source.failures, PARK_AFTER - 2)
+                source.failures = max(source.failures, tracked.PARK_AFTER - 2)
                 with self._store.db:
                     self._count_crash(source, file.stat, DIED)
                 summary.skipped.append((file.path, DIED))
@@ -244,11 +236,11 @@ class Ingest(StepWriter):
         self._retried = True
         for (path,) in self._store.db.execute(
             "SELECT path FROM sources WHERE state = ? AND error = ? AND state_since < ?",
-            (PARKED, DIED, now_ms() - RETRY_AFTER * 1000),
+            (tracked.PARKED, DIED, tracked.now_ms() - RETRY_AFTER * 1000),
         ).fetchall():
             source = self.tracked[str(path)]
             with self._store.db:  # with its failures: one more death parks it again
-                source.save_state(self._store.db, LIVE, DIED)
+                source.save_state(self._store.db, tracked.LIVE, DIED)
             source.stat = None
 
     def _pass(self, files: Sequence[Candidate], summary: Summary) -> None:

@@ -15,20 +15,10 @@ from sessiond.config import Exclude
 from sessiond.engines import steps
 from sessiond.engines.lines import read_new
 from sessiond.ingest import comparing
-from sessiond.reading import tail
+from sessiond.reading import tail, tracked
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
-from sessiond.reading.tracked import (
-    EXCLUDED,
-    FORGOTTEN,
-    GONE,
-    LIVE,
-    PARK_AFTER,
-    UNREADABLE,
-    WHOLES,
-    Tracked,
-    load_all,
-)
+from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Record, SessionSpec
 from sessiond.writing.transaction import Stopped, Store
 
@@ -68,7 +58,7 @@ class StepWriter:
             case steps.AddSlice(spec=spec, slice_=slice_):
                 now.add_slice(source, spec, slice_)
                 if source.failures:  # only failures in a row count
-                    source.save_state(now.db, LIVE)
+                    source.save_state(now.db, tracked.LIVE)
                 summary.records += len(slice_.records)
                 summary.warnings += len(slice_.problems)
                 slice_.records.clear()  # their texts may be large, and indexing takes memory too
@@ -81,7 +71,7 @@ class StepWriter:
             case steps.ChangeConversation(conversation=conversation):
                 source.save_identity(now.db)
                 part_source = self._known.part(source, conversation.spec)
-                if part_source.state == FORGOTTEN:
+                if part_source.state == tracked.FORGOTTEN:
                     return
                 if self.mask is not None:
                     self.mask.conversation(conversation)
@@ -95,7 +85,7 @@ class StepWriter:
             case steps.Finish():
                 self._finish(step, summary)
             case steps.Vanish():
-                source.save_state(now.db, GONE)
+                source.save_state(now.db, tracked.GONE)
                 summary.gone += 1
             case steps.Fail():
                 self._fail(step, summary)
@@ -106,8 +96,8 @@ class StepWriter:
         """Whether a step is of an excluded project; of a file, it excludes the rest, too."""
         source, project = step.row, excluded_project(self.exclude, step)
         if project is not None and source.kind != "database":
-            source.save_state(self._store.db, EXCLUDED, project)
-        return project is not None or source.state == EXCLUDED
+            source.save_state(self._store.db, tracked.EXCLUDED, project)
+        return project is not None or source.state == tracked.EXCLUDED
 
     def _return_parts(self, source: Tracked) -> None:
         from sessiond.engines.databases import return_parts
@@ -120,8 +110,8 @@ class StepWriter:
             now.chunks.drop_unfinished(source)
         if step.unsettled or step.partial:  # without a stat the file is read again
             summary.unsettled += [source.path] if step.unsettled else []
-            if source.state != LIVE:
-                source.save_state(now.db, LIVE)
+            if source.state != tracked.LIVE:
+                source.save_state(now.db, tracked.LIVE)
         else:
             source.save_stat(now.db, step.stat, step.file.sidecar_ns)
 
@@ -131,7 +121,7 @@ class StepWriter:
             self._count_crash(source, step.file.stat, problem)
         else:
             source.failures += 1
-            source.save_state(self._store.db, UNREADABLE, problem)
+            source.save_state(self._store.db, tracked.UNREADABLE, problem)
         if source.is_whole:
             summary.failed[source.path] = source.failures
         summary.skipped.append((source.path, problem))
@@ -185,7 +175,7 @@ class StepWriter:
 
     def _count_crash(self, source: Tracked, stat: Stat, problem: str) -> None:
         source.failures += 1
-        if source.failures < PARK_AFTER:
+        if source.failures < tracked.PARK_AFTER:
             source.save_state(self._store.db, source.state, problem)
         else:
             source.park(self._store.db, stat, problem)
@@ -209,7 +199,7 @@ class Known:
     @property
     def sources(self) -> dict[str, Tracked]:
         if self._sources is None:
-            self._sources, self._parts = load_all(self._db), None
+            self._sources, self._parts = tracked.load_all(self._db), None
         return self._sources
 
     def forget(self) -> None:
@@ -284,7 +274,7 @@ def compare_rules(db: apsw.Connection, rules: Exclude) -> bool:
         return False
     with db:
         if set(before) - set(now):
-            kinds = ", ".join(f"'{kind}'" for kind in WHOLES)
+            kinds = ", ".join(f"'{kind}'" for kind in tracked.WHOLES)
             db.execute(
                 f"UPDATE sources SET ctime_ns = 0, parser_state = NULL WHERE kind IN ({kinds})"
             )

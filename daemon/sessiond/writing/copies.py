@@ -218,33 +218,27 @@ class Alike:
 Twins = dict[tuple[str | None, int], Alike]  # by native id and digest
 
 
+@dataclass(slots=True, eq=False)
 class Copies:
     """Finds the twins of records; one of them owns the events.
 
     Whatever is read first, it is the one in the session that started first.
     """
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        rows: RecordRows,
-        *,
-        sessions: Sessions,
-        events: EventWriter,
-        usage: UsageWriter,
-        facts: SessionFacts,
-    ) -> None:
-        self._db = db
-        self._rows = rows
-        self._sessions = sessions
-        self._events = events
-        self._usage = usage
-        self._facts = facts
-        # All twins of the current slice by id and by native id, if one of its records retires any.
-        self._retires = False
-        self._by_id: dict[RecordId, Twin] = {}
-        self._by_name: dict[str, list[Twin]] = {}
-        self._replays = Replays(db, rows)
+    db: apsw.Connection
+    rows: RecordRows
+    sessions: Sessions
+    events: EventWriter
+    usage: UsageWriter
+    facts: SessionFacts
+    # All twins of the current slice by id and by native id, if one of its records retires any.
+    _retires: bool = field(init=False, default=False)
+    _by_id: dict[RecordId, Twin] = field(init=False, default_factory=dict)
+    _by_name: dict[str, list[Twin]] = field(init=False, default_factory=dict)
+    _replays: Replays = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._replays = Replays(self.db, self.rows)
 
     def begin(self, source: Tracked, records: list[PlacedRecord]) -> Twins:
         """Stored records of the agent by native id and digest, which a fork or a link may copy."""
@@ -262,7 +256,7 @@ class Copies:
         ):
             if not wanted:
                 continue
-            for native_id, digest, *rest in self._db.execute(
+            for native_id, digest, *rest in self.db.execute(
                 f"SELECT native_id, digest, {TWIN} FROM records WHERE {condition}"
                 " AND (SELECT agent FROM sources s WHERE s.id = source_id) = ? ORDER BY id",
                 (json.dumps(wanted), source.agent),
@@ -318,7 +312,7 @@ class Copies:
         ):
             return None
         record_id = self._replays.original(session, placed)
-        return None if record_id is None else self._rows.twin(record_id)
+        return None if record_id is None else self.rows.twin(record_id)
 
     def owner_of(
         self, session: Session, placed: PlacedRecord, record_id: RecordId, twin: Twin | None
@@ -333,21 +327,21 @@ class Copies:
         if owner.session_id == session.id and not owner.is_gone:
             return owner.id
         new = (False, int(placed.record.forked), *session.age())
-        above = self._sessions.by_id(owner.session_id)
+        above = self.sessions.by_id(owner.session_id)
         old = (owner.is_gone, owner.forked, *above.age())
         if new >= old:
             return owner.id
-        self._events.replace_words(owner.id, placed.record)
+        self.events.replace_words(owner.id, placed.record)
         self.hand_over(owner.id, owner.session_id, record_id, session.id, placed.record.ts)
         owner.copy_of = record_id
         if placed.record.native_id:
-            self._facts.records_arrived([placed.record.native_id], above, session)
+            self.facts.records_arrived([placed.record.native_id], above, session)
         return None
 
     def _root(self, twin: Twin) -> Twin:
         """The record that owns a copy's events."""
         while twin.copy_of is not None:
-            twin = self._rows.twin(twin.copy_of)
+            twin = self.rows.twin(twin.copy_of)
         return twin
 
     def hand_over(
@@ -359,11 +353,11 @@ class Copies:
         ts: int | None,
     ) -> None:
         """Make another record, of the time `ts`, the owner of a copy's events and usage."""
-        db = self._db
+        db = self.db
         self._replays.forget()
-        self._usage.save()
-        self._events.change_owner(old, new, session_id)
-        self._facts.count_again(old_session, session_id)
+        self.usage.save()
+        self.events.change_owner(old, new, session_id)
+        self.facts.count_again(old_session, session_id)
         db.execute(
             "UPDATE events SET record_id = ?, session_id = ?, retired = 0 WHERE record_id = ?",
             (new, session_id, old),
@@ -373,11 +367,11 @@ class Copies:
         db.execute("UPDATE records SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE records SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE records SET copy_of = ? WHERE id = ?", (new, old))
-        self._events.take_time((old, old_session), (new, session_id), ts)
+        self.events.take_time((old, old_session), (new, session_id), ts)
 
     def supersede(self, record_id: RecordId, session_id: SessionId, generation: int) -> None:
         """Retire a record that a later record of its file replaced or took back."""
-        self._db.execute("UPDATE records SET superseded = 1 WHERE id = ?", (record_id,))
+        self.db.execute("UPDATE records SET superseded = 1 WHERE id = ?", (record_id,))
         if record_id in self._by_id:
             self._by_id[record_id].superseded = 1
         self.retire(record_id, session_id, generation)
@@ -386,26 +380,24 @@ class Copies:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
         self._replays.forget()
         copies: list[tuple[bool, Any, RecordId, SessionId, int | None]] = [
-            (bool(superseded), self._sessions.by_id(holder).age(), copy, holder, ts)
-            for copy, holder, ts, superseded in self._db.execute(
+            (bool(superseded), self.sessions.by_id(holder).age(), copy, holder, ts)
+            for copy, holder, ts, superseded in self.db.execute(
                 "SELECT id, session_id, ts, superseded FROM records"
                 " WHERE copy_of = ? AND retired = 0",
                 (record_id,),
             )
         ]
         # Events that nobody shows are those of the first session that did, as all others are.
-        here = (True, self._sessions.by_id(session_id).age(), record_id, session_id, None)
+        here = (True, self.sessions.by_id(session_id).age(), record_id, session_id, None)
         superseded, _, heir, holder, ts = min((*copies, here))
         if heir != record_id:
             self.hand_over(record_id, session_id, heir, holder, ts)
             if record_id in self._by_id:
                 self._by_id[record_id].copy_of = heir
         if superseded:
-            self._db.execute(
-                "UPDATE events SET retired = ? WHERE record_id = ?", (generation, heir)
-            )
+            self.db.execute("UPDATE events SET retired = ? WHERE record_id = ?", (generation, heir))
             if heir != record_id:
-                self._events.mark(heir, gone=True)
+                self.events.mark(heir, gone=True)
 
     def purge(self, records: str) -> None:
         """Remove the records that a query selects, with their events and usage.
@@ -413,10 +405,10 @@ class Copies:
         What is read again keeps its numbers. Copies that stay inherit the events; the ids of the
         records remain in the temporary table `purged`.
         """
-        db = self._db
-        rows = self._events.rows
+        db = self.db
+        rows = self.events.rows
         rows.first_new_id()  # count on from the highest numbers, removed or not
-        self._rows.new_id()
+        self.rows.new_id()
         db.execute("CREATE TEMP TABLE IF NOT EXISTS purged (id INTEGER PRIMARY KEY)")
         db.execute("DELETE FROM purged")
         db.execute(f"INSERT INTO purged {records}")
@@ -432,7 +424,7 @@ class Copies:
         rows.unindex(numbers.values())
         rows.reuse(numbers)
         places = db.execute("SELECT source_id, offset, id FROM records WHERE id IN purged")
-        self._rows.reuse({(source, offset): id_ for source, offset, id_ in places})
+        self.rows.reuse({(source, offset): id_ for source, offset, id_ in places})
         for table in ("files", "commits", "edits"):
             db.execute(f"DELETE FROM {table} WHERE event_id IN {_EVENTS}")
         db.execute(f"DELETE FROM event_texts WHERE id IN {_EVENTS}")

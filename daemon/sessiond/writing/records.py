@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apsw
@@ -25,40 +25,30 @@ from sessiond.writing.sessions import Session, SessionFacts, Sessions
 from sessiond.writing.usage import UsageWriter
 
 
+@dataclass(slots=True, eq=False)
 class RecordWriter:
     """Writes the records of one source, slice by slice."""
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        rows: RecordRows,
-        *,
-        sessions: Sessions,
-        copies: Copies,
-        mirrors: Mirrors,
-        superseding: Superseding,
-        events: EventWriter,
-        usage: UsageWriter,
-        facts: SessionFacts,
-    ) -> None:
-        self._db = db
-        self._rows = rows
-        self._sessions = sessions
-        self._copies = copies
-        self._mirrors = mirrors
-        self._events = events
-        self._usage = usage
-        self._facts = facts
-        self._superseding = superseding
-        self._chains: dict[str, Session] = {}  # by sidechain record of the slice
-        self._outranked: dict[SessionId, bool] = {}  # by session: a better source has it
-        self._outranks: set[SessionId] = set()  # sessions that only worse sources had until now
+    db: apsw.Connection
+    rows: RecordRows
+    sessions: Sessions
+    copies: Copies
+    mirrors: Mirrors
+    superseding: Superseding
+    events: EventWriter
+    usage: UsageWriter
+    facts: SessionFacts
+    # Of the slice: sessions by sidechain record, and whether a better source has a session.
+    _chains: dict[str, Session] = field(init=False, default_factory=dict)
+    _outranked: dict[SessionId, bool] = field(init=False, default_factory=dict)
+    # Sessions that only worse sources had until now.
+    _outranks: set[SessionId] = field(init=False, default_factory=set)
 
     def write(self, source: Tracked, spec: SessionSpec, records: list[PlacedRecord]) -> None:
         main = self._main(source, spec)
-        known = self._copies.begin(source, records)
+        known = self.copies.begin(source, records)
         twins = (twin.id for alike in known.values() for twin in alike.twins)
-        self._events.begin(spec, records, main, twins)
+        self.events.begin(spec, records, main, twins)
         self._chains, self._outranked, self._outranks = {}, {}, set()
         for placed in records:  # most are new lines of the main session: keep that path short
             record = placed.record
@@ -67,7 +57,7 @@ class RecordWriter:
                 session = self._session_of(source, spec, main, record)
             self._learn(source, spec, session, placed)
             for operation in record.retires:
-                self._superseding.apply(source, session, placed, operation)
+                self.superseding.apply(source, session, placed, operation)
             key = record.native_id, placed.digest
             alike = known.get(key)
             twin: Twin | None = None
@@ -79,26 +69,26 @@ class RecordWriter:
                     alike.twins.popleft()
                 twin = alike.twins[0] if alike.twins else None
             elif source.part_of is None:
-                twin = self._copies.replayed(session, placed)
+                twin = self.copies.replayed(session, placed)
                 if twin is not None and self._is_past(source, session, twin):
                     twin = None
             added = self._add(source, session, placed, twin)
             if alike is None:
                 alike = known[key] = Alike(deque([twin] if twin else ()))
             alike.twins.append(added)
-        self._rows.flush()
+        self.rows.flush()
         for session_id, outranked in self._outranked.items():
             if outranked or session_id in self._outranks:
-                self._mirrors.retire(session_id)
-        self._facts.records_arrived(
+                self.mirrors.retire(session_id)
+        self.facts.records_arrived(
             [t.record.native_id for t in records if t.record.native_id], main
         )
 
     def _main(self, source: Tracked, spec: SessionSpec) -> Session:
-        sessions = self._sessions
+        sessions = self.sessions
         if spec.fallback:
             main = sessions.get(source.agent, bare(spec))
-            if self._mirrors.is_known_better(main.id, spec.fallback):
+            if self.mirrors.is_known_better(main.id, spec.fallback):
                 return main
         return sessions.get(source.agent, spec)
 
@@ -108,7 +98,7 @@ class RecordWriter:
         if record.sidechain and spec.kind == "main":
             return self._sidechain(main, record)
         if record.session and record.session != spec.native_id:
-            return self._sessions.get(source.agent, SessionSpec(record.session))
+            return self.sessions.get(source.agent, SessionSpec(record.session))
         return main
 
     def _learn(
@@ -116,37 +106,37 @@ class RecordWriter:
     ) -> None:
         """Take what a record gives about its session as a whole."""
         if session.id not in self._outranked:
-            new = self._mirrors.enroll(source.id, session.id, spec.fallback)
-            outranked = self._mirrors.is_outranked(source.id, session.id, spec.fallback)
+            new = self.mirrors.enroll(source.id, session.id, spec.fallback)
+            outranked = self.mirrors.is_outranked(source.id, session.id, spec.fallback)
             self._outranked[session.id] = outranked
-            if new and not outranked and self._mirrors.are_worse(session.id):
+            if new and not outranked and self.mirrors.are_worse(session.id):
                 self._outranks.add(session.id)
-                self._sessions.unlearn(session)  # what worse sources gave
-                self._sessions.get(source.agent, spec)
+                self.sessions.unlearn(session)  # what worse sources gave
+                self.sessions.get(source.agent, spec)
         if not self._outranked[session.id]:
             session.learn(placed.record)
             for title in placed.record.titles:
-                self._facts.entitle(session, title, placed.offset)
+                self.facts.entitle(session, title, placed.offset)
         for link in placed.record.links:
-            self._sessions.link(source.agent, spec, session, link)
+            self.sessions.link(source.agent, spec, session, link)
 
     def _add(
         self, source: Tracked, session: Session, placed: PlacedRecord, twin: Twin | None
     ) -> Twin:
         record = placed.record
-        placed.id = self._rows.id_at(source, placed.offset)
-        placed.copy_of = self._copies.owner_of(session, placed, placed.id, twin)
-        added = self._rows.add(source, session.id, placed)
+        placed.id = self.rows.id_at(source, placed.offset)
+        placed.copy_of = self.copies.owner_of(session, placed, placed.id, twin)
+        added = self.rows.add(source, session.id, placed)
         if twin is not None:
-            self._facts.count_again(session.id)
-            self._events.note_copy(session, placed.copy_of or placed.id, record.ts)
-            self._events.rejoin(record)
+            self.facts.count_again(session.id)
+            self.events.note_copy(session, placed.copy_of or placed.id, record.ts)
+            self.events.rejoin(record)
         else:
-            self._events.add(session, placed.id, record)
+            self.events.add(session, placed.id, record)
         if record.usage is not None:
-            take = self._usage.note_copy if twin else self._usage.add
+            take = self.usage.note_copy if twin else self.usage.add
             self._spend(take, session, placed.id, record, record.usage)
-        self._copies.add(session, added, placed, twin)
+        self.copies.add(session, added, placed, twin)
         return added
 
     def _spend(
@@ -158,25 +148,25 @@ class RecordWriter:
         spent: Usage,
     ) -> None:
         if record.usage_agent:
-            session = self._sessions.sidechain(session, record.usage_agent)
+            session = self.sessions.sidechain(session, record.usage_agent)
         for usage in (spent, *record.advice):
             take(session, record_id, record, usage)
 
     def _sidechain(self, main: Session, record: Record) -> Session:
         """The subagent of a sidechain record: that of its parent record, or a new one."""
         if record.subagent:
-            return self._sessions.sidechain(main, record.subagent)
+            return self.sessions.sidechain(main, record.subagent)
         parent = self._chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
-            for (above,) in self._db.execute(
+            for (above,) in self.db.execute(
                 "SELECT t.session_id FROM records t JOIN sessions s ON s.id = t.session_id"
                 " WHERE t.native_key = ? AND t.native_id = ? AND s.parent_id = ? LIMIT 1",
                 (short_key(record.parent_id), record.parent_id, main.id),
             ):
-                parent = self._sessions.by_id(above)
-        session = parent or self._sessions.sidechain(main, f"sidechain-{record.native_id}")
+                parent = self.sessions.by_id(above)
+        session = parent or self.sessions.sidechain(main, f"sidechain-{record.native_id}")
         if parent is None:
-            self._events.await_prompt(main, session, record)
+            self.events.await_prompt(main, session, record)
         if record.native_id:
             self._chains[record.native_id] = session
         return session
@@ -189,15 +179,15 @@ class RecordWriter:
 
     def _return(self, placed: PlacedRecord, twin: Twin) -> None:
         """Restore the row and events of a record that a rewritten file still contains."""
-        self._db.execute(
+        self.db.execute(
             "UPDATE records SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
             " WHERE id = ?",
             (placed.offset, placed.length, placed.line, twin.id),
         )
-        self._db.execute("UPDATE events SET retired = 0 WHERE record_id = ?", (twin.id,))
+        self.db.execute("UPDATE events SET retired = 0 WHERE record_id = ?", (twin.id,))
         placed.id = twin.id
-        self._copies.mark_back(twin)
-        self._events.mark(twin.id, gone=False)
+        self.copies.mark_back(twin)
+        self.events.mark(twin.id, gone=False)
 
 
 _HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3"

@@ -20,16 +20,7 @@ import apsw
 
 from sess_schema import shown
 from sess_schema.ids import SessionId
-from sessiond.sourcekit.base import (
-    LINK_META,
-    TITLE_AI,
-    TITLE_PROMPT,
-    TITLE_SUMMARY,
-    Link,
-    Record,
-    SessionSpec,
-    Title,
-)
+from sessiond.sourcekit import base
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import is_weak, prompt_title
 
@@ -67,7 +58,7 @@ class Session:
     opened_at: int | None = None  # its first dated record in the file, not the earliest
     project_from: str | None = None  # of a project that no record names: folder, name, files
 
-    def learn(self, record: Record) -> None:
+    def learn(self, record: base.Record) -> None:
         """Take what a record gives about its whole session."""
         self.records += 1
         if record.ts is not None and record.ts_from is None:
@@ -108,10 +99,10 @@ class Session:
             self.tool_calls += 1
 
     def entitle(self, text: str, rank: int) -> None:
-        if rank == TITLE_PROMPT:
+        if rank == base.TITLE_PROMPT:
             if self.first_prompt is None or (is_weak(self.first_prompt) and not is_weak(text)):
                 self.first_prompt = text
-            if self.title_rank <= TITLE_PROMPT:
+            if self.title_rank <= base.TITLE_PROMPT:
                 self.title, self.title_rank = self.first_prompt, rank
         elif rank >= self.title_rank:
             self.title, self.title_rank = text, rank
@@ -168,7 +159,7 @@ class Sessions:
         found = self._by_id.get(session_id)
         return found or next(self._load("id = ?", (session_id,)))
 
-    def get(self, agent: str, spec: SessionSpec) -> Session:
+    def get(self, agent: str, spec: base.SessionSpec) -> Session:
         """The session of a file; a parent that was not read yet becomes an empty row."""
         session = self._find_or_make(agent, spec.native_id, spec.home)
         if spec.kind != "main" or session.parent_id is None:  # a parent may have claimed it
@@ -182,11 +173,11 @@ class Sessions:
         if spec.project and not session.has_project:
             session.project, session.project_from = spec.project, None
         if spec.title:
-            session.entitle(spec.title, TITLE_AI)
+            session.entitle(spec.title, base.TITLE_AI)
         if spec.resume:
             session.resume = json.dumps(spec.resume, separators=(",", ":"))
         if spec.call_id:
-            self._link(session, spec.call_id, LINK_META)
+            self._link(session, spec.call_id, base.LINK_META)
         return session
 
     def unlearn(self, session: Session) -> None:
@@ -198,7 +189,7 @@ class Sessions:
         """A session that another one mentions, read or not."""
         return self._find_or_make(agent, native_id, "")
 
-    def rename(self, agent: str, spec: SessionSpec) -> None:
+    def rename(self, agent: str, spec: base.SessionSpec) -> None:
         """Take a title that was found apart from the records of a session."""
         key = (agent, spec.native_id, spec.home)
         if spec.title is None:
@@ -206,7 +197,7 @@ class Sessions:
         found = self._by_key.get(key)
         named = "agent = ? AND native_id = ? AND home = ?"
         for session in [found] if found else self._load(named, key):
-            session.entitle(spec.title, TITLE_AI)
+            session.entitle(spec.title, base.TITLE_AI)
 
     def sidechain(self, parent: Session, native_id: str) -> Session:
         """A subagent whose records are in its parent's file."""
@@ -215,7 +206,7 @@ class Sessions:
         session.parent_id = parent.id
         return session
 
-    def link(self, agent: str, spec: SessionSpec, session: Session, link: Link) -> None:
+    def link(self, agent: str, spec: base.SessionSpec, session: Session, link: base.Link) -> None:
         """A record of a session names a subagent and the call that started it."""
         if link.home is None:
             home, parent = spec.parent or spec.native_id, session.parent_id or session.id
@@ -297,8 +288,8 @@ class SessionFacts:
 
     # -- titles
 
-    def entitle(self, session: Session, title: Title, position: int) -> None:
-        if title.rank != TITLE_SUMMARY or title.leaf is None:
+    def entitle(self, session: Session, title: base.Title, position: int) -> None:
+        if title.rank != base.TITLE_SUMMARY or title.leaf is None:
             session.entitle(title.text, title.rank)
             return
         self._db.execute(
@@ -336,7 +327,7 @@ class SessionFacts:
     def renew_prompt(self, session: Session) -> None:
         """Find the first prompt that is shown; it is the title unless there is a better one."""
         session.first_prompt = None
-        if session.title_rank <= TITLE_PROMPT:
+        if session.title_rank <= base.TITLE_PROMPT:
             session.title, session.title_rank = None, 0
         for text, label in self._db.execute(
             f"SELECT x.text, e.label FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
@@ -345,7 +336,7 @@ class SessionFacts:
         ):
             title = prompt_title(text, label)
             if title:
-                session.entitle(title, TITLE_PROMPT)
+                session.entitle(title, base.TITLE_PROMPT)
             if title and not is_weak(title):
                 break
 
@@ -355,14 +346,14 @@ class SessionFacts:
         self._reprompted.clear()
         for session_id in self._retitled:
             session = self._sessions.by_id(session_id)
-            if session.title_rank >= TITLE_AI:
+            if session.title_rank >= base.TITLE_AI:
                 continue
             summary = self._summary_of(session)
             if summary is not None:
-                session.title, session.title_rank = summary, TITLE_SUMMARY
+                session.title, session.title_rank = summary, base.TITLE_SUMMARY
             else:
                 session.title = session.first_prompt
-                session.title_rank = TITLE_PROMPT if session.first_prompt else 0
+                session.title_rank = base.TITLE_PROMPT if session.first_prompt else 0
         self._retitled.clear()
 
     def _summary_of(self, session: Session) -> str | None:
