@@ -5,7 +5,8 @@ pack of its own, and a manifest that lists the hash of every page. A snapshot ex
 manifest does, so a copy that was interrupted leaves nothing that counts.
 """
 
-# ruff: noqa: N802, ARG002 - SQLite names these methods and their arguments
+# ruff: noqa: N802, ARG002 - SQLite names the methods of a file and their arguments
+
 from __future__ import annotations
 
 import json
@@ -63,6 +64,23 @@ def copy_to_file(db: apsw.Connection, target: Path, progress: Progress = unseen)
     return Made(target, pages, pages, target.stat().st_size)
 
 
+def before_upgrade(db: apsw.Connection, path: Path, progress: Progress = unseen) -> Path | None:
+    """Keep a copy of an index that is about to be upgraded, if the disk has room for it."""
+    version = db.pragma("user_version")
+    target = path.with_name(f"index-schema{version}.db")
+    if target.exists():
+        return target
+    free = os.statvfs(path.parent).f_bavail * os.statvfs(path.parent).f_frsize
+    if free < 2 * path.stat().st_size:
+        progress("no room for a copy before the upgrade")
+        return None
+    with suppress(OSError):
+        for older in path.parent.glob("index-schema*.db"):
+            older.unlink()
+        return copy_to_file(db, target, progress).path
+    return None
+
+
 def _refuse_damaged(copy: apsw.Connection, path: Path) -> None:
     wrong = soundness.structure(copy, deep=False)
     if wrong:
@@ -79,6 +97,14 @@ def _copy(db: apsw.Connection, copy: apsw.Connection, progress: Progress) -> Non
             running.step(_STEP)
             if running.remaining:
                 progress(f"copying, {running.page_count - running.remaining:,} pages done")
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 # -- snapshots
@@ -103,7 +129,7 @@ def _snapshot(path: Path) -> Snapshot:
 def add_snapshot(db: apsw.Connection, folder: Path, progress: Progress = unseen) -> Made:
     """A snapshot of the index that writes only pages that the folder does not have."""
     earlier = snapshots(folder)
-    kept = {one.name for one in earlier}
+    kept = {snapshot.name for snapshot in earlier}
     for left in (*folder.glob(f"*{_PACK}"), *folder.glob("*.part")):
         if left.stem not in kept:
             left.unlink()  # of a backup that was interrupted
@@ -112,38 +138,32 @@ def add_snapshot(db: apsw.Connection, folder: Path, progress: Progress = unseen)
         raise SessError(f'"{folder}" has a backup of this second', hint="try again")
     pack = folder / f"{name}{_PACK}"
     with os.fdopen(os.open(pack, _PRIVATE, 0o600), "w+b") as out:
-        store = _Store(earlier, folder)
-        sink = PageSink(out, store.read, {page for one in earlier for page in one.new})
-        try:
+        known = {page for snapshot in earlier for page in snapshot.new}
+        with closing(_Store(earlier, folder)) as store:
+            sink = _PageSink(out, store.read, known)
             with sink.connection() as copy:
                 _copy(db, copy, progress)
-        finally:
-            store.close()
         out.flush()
         os.fsync(out.fileno())
         progress("verifying the copy")
         for page, place in sink.new.items():
             verified(out.fileno(), page, place)
     pages = sink.ordered()
-    manifest = {
-        "pages": pages,
-        "page_size": sink.page_size,
-        "new": sink.new,
-    }
-    beside = folder / f"{name}.part"
+    manifest = {"pages": pages, "page_size": sink.page_size, "new": sink.new}
+    beside, target = folder / f"{name}.part", folder / f"{name}{_MANIFEST}"
     with os.fdopen(os.open(beside, _PRIVATE, 0o600), "wb") as file:
         file.write(archive.pack(json.dumps(manifest).encode()))
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, folder / f"{name}{_MANIFEST}")
-    written = pack.stat().st_size + (folder / f"{name}{_MANIFEST}").stat().st_size
-    return Made(folder / f"{name}{_MANIFEST}", len(pages), len(sink.new), written)
+    os.replace(beside, target)
+    written = pack.stat().st_size + target.stat().st_size
+    return Made(target, len(pages), len(sink.new), written)
 
 
 def pages_of(folder: Path, wanted: str | None = None) -> Iterator[bytes]:
     """The pages of a snapshot, the last one unless named, each compared with its hash."""
     every = snapshots(folder)
-    chosen = [one for one in every if wanted in (None, one.name)]
+    chosen = [snapshot for snapshot in every if wanted in (None, snapshot.name)]
     if not chosen:
         known = ", ".join(one.name for one in every) or "none"
         raise SessError(
@@ -151,12 +171,8 @@ def pages_of(folder: Path, wanted: str | None = None) -> Iterator[bytes]:
             hint=f"there are: {known}",
             code=Exit.NOTHING_FOUND,
         )
-    store = _Store(every, folder)
-    try:
-        for page in chosen[-1].pages:
-            yield store.read(page)
-    finally:
-        store.close()
+    with closing(_Store(every, folder)) as store:
+        yield from map(store.read, chosen[-1].pages)
 
 
 def pieces_of(path: Path) -> Iterator[bytes]:
@@ -181,7 +197,7 @@ class _Store:
                 path = self._folder / f"{name}{_PACK}"
                 self._open[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except (KeyError, OSError) as error:
-            raise lost(page) from error
+            raise _lost(page) from error
         return verified(self._open[name], page, place)
 
     def close(self) -> None:
@@ -189,43 +205,18 @@ class _Store:
             os.close(fd)
 
 
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def before_upgrade(db: apsw.Connection, path: Path, progress: Progress = unseen) -> Path | None:
-    """Keep a copy of an index that is about to be upgraded, if the disk has room for it."""
-    version = db.pragma("user_version")
-    target = path.with_name(f"index-schema{version}.db")
-    if target.exists():
-        return target
-    free = os.statvfs(path.parent).f_bavail * os.statvfs(path.parent).f_frsize
-    if free < 2 * path.stat().st_size:
-        progress("no room for a copy before the upgrade")
-        return None
-    with suppress(OSError):
-        for older in path.parent.glob("index-schema*.db"):
-            older.unlink()
-        return copy_to_file(db, target, progress).path
-    return None
-
-
 def verified(fd: int, page: str, place: tuple[int, int]) -> bytes:
     offset, length = place
     try:
         raw = archive.unpack(os.pread(fd, length, offset))
     except archive.Damaged as error:
-        raise lost(page) from error
+        raise _lost(page) from error
     if hash_of(raw) != page:
-        raise lost(page)
+        raise _lost(page)
     return raw
 
 
-def lost(page: str) -> SessError:
+def _lost(page: str) -> SessError:
     return SessError(
         f"page {page} of the backup is damaged or missing",
         hint="an earlier backup in the folder may be intact: `--at NAME`",
@@ -237,7 +228,10 @@ def hash_of(raw: bytes) -> str:
     return blake2b(raw, digest_size=16).hexdigest()
 
 
-class PageSink:
+# -- a database file that keeps only pages it has not seen
+
+
+class _PageSink:
     """The file that SQLite copies into: keeps the hash of each page, and packs new ones."""
 
     def __init__(self, out: BinaryIO, read_known: Callable[[str], bytes], known: set[str]) -> None:
@@ -317,7 +311,7 @@ class PageSink:
 class _Vfs(apsw.VFS):
     """Opens the sink whatever is asked for."""
 
-    def __init__(self, name: str, sink: PageSink) -> None:
+    def __init__(self, name: str, sink: _PageSink) -> None:
         self.vfs_name = name
         self._sink = sink
         super().__init__(name, base="")
