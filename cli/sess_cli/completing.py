@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from contextlib import closing
 
+import apsw
+
+from sess_common import paths
 from sess_common.completion import Candidate
-
-if TYPE_CHECKING:
-    import apsw
+from sess_common.errors import SessError
+from sess_schema.connection import open_reader
+from sess_schema.queries import sessions
+from sess_schema.queries.fields import FIELDS
 
 _RECENT = 100  # sessions to choose from
 _TIMES = ("today", "yesterday", "this week", "last week", "this month", "24h", "7d", "30d")
 
-Found = Iterable[Candidate | str]
+Values = Iterable[Candidate | str]
 
 
-def values(name: str, typed: str) -> Found | None:
+def values(name: str, typed: str) -> Values | None:
     """The values of an option, or of the argument with this metavar."""
-    from sess_schema.queries.fields import FIELDS
-
     field = FIELDS.get(name.removeprefix("--"))
     if field is not None and field.values:
         return field.values
@@ -34,17 +37,15 @@ def values(name: str, typed: str) -> Found | None:
     return None
 
 
-def _words(typed: str) -> Found:
+def _words(typed: str) -> Values:
     """Saved searches, and filters among the words of a search."""
-    from sess_schema.queries.fields import FIELDS
-
     if typed.startswith("@"):
         return [Candidate(f"@{name}") for name in _saved()]
     minus = "-" if typed.startswith("-") else ""
     field, colon, value = typed.removeprefix("-").partition(":")
     if colon and field in FIELDS:
-        found = values(f"--{field}", value) or ()
-        return [_prefixed(f"{minus}{field}:", one) for one in found]
+        offered = values(f"--{field}", value) or ()
+        return [_prefixed(f"{minus}{field}:", one) for one in offered]
     return [f"{field}:" for field in FIELDS] if typed else ()
 
 
@@ -53,23 +54,15 @@ def _prefixed(prefix: str, one: Candidate | str) -> Candidate:
     return Candidate(f'{prefix}"{value}"' if " " in value else prefix + value, text)
 
 
-def _after_comma(names: Iterable[str], typed: str) -> Found:
+def _after_comma(names: Iterable[str], typed: str) -> Values:
     """A list such as `day,model`: the next name, and none twice."""
     before, comma, _ = typed.rpartition(",")
     given = before.split(",")
     return [f"{before}{comma}{name}" for name in names if name not in given]
 
 
-def _from_index(read: Callable[[apsw.Connection, str], Found], typed: str) -> Found:
+def _from_index(read: Callable[[apsw.Connection, str], Values], typed: str) -> Values:
     """Without an index there is nothing to offer, and nothing to complain about."""
-    from contextlib import closing
-
-    import apsw
-
-    from sess_common import paths
-    from sess_common.errors import SessError
-    from sess_schema.connection import open_reader
-
     try:
         with closing(open_reader(paths.home().index)) as db:
             return [*read(db, typed)]
@@ -77,13 +70,11 @@ def _from_index(read: Callable[[apsw.Connection, str], Found], typed: str) -> Fo
         return ()
 
 
-def _sql(query: str) -> Callable[[apsw.Connection, str], Found]:
+def _sql(query: str) -> Callable[[apsw.Connection, str], Values]:
     return lambda db, _typed: [str(name) for (name,) in db.execute(query)]
 
 
-def _projects(db: apsw.Connection, typed: str) -> Found:
-    import os
-
+def _projects(db: apsw.Connection, typed: str) -> Values:
     home = os.path.expanduser("~")
     for (path,) in db.execute(
         "SELECT project FROM sessions WHERE project <> '' AND records > 0 GROUP BY project"
@@ -97,9 +88,7 @@ def _projects(db: apsw.Connection, typed: str) -> Found:
                 yield os.path.basename(path)
 
 
-def _sessions(db: apsw.Connection, typed: str) -> Found:
-    from sess_schema.queries import sessions
-
+def _sessions(db: apsw.Connection, typed: str) -> Values:
     short = sessions.ShortIds(db)
     rows = [*sessions.Listing(limit=0 if typed else _RECENT, every=bool(typed)).rows(db)]
     for row in sorted(rows, key=lambda row: row.kind != "main"):
@@ -110,21 +99,20 @@ def _sessions(db: apsw.Connection, typed: str) -> Found:
     yield Candidate("last", "the newest session")
 
 
-def _views_or_sessions(db: apsw.Connection, typed: str) -> Found:
+def _views_or_sessions(db: apsw.Connection, typed: str) -> Values:
     yield from _views()
     if typed:
         yield from _sessions(db, typed)
 
 
-def _views() -> Found:
+def _views() -> Values:
     from sess_cli.render.stats import VIEWS
 
     return VIEWS
 
 
-def _saved() -> Found:
+def _saved() -> Values:
     from sess_cli.search import saved_searches
-    from sess_common.errors import SessError
 
     try:
         return [*saved_searches.names()]
@@ -132,19 +120,19 @@ def _saved() -> Found:
         return ()
 
 
-def _kinds() -> Found:
+def _kinds() -> Values:
     from sess_schema import kinds
 
     return kinds.ALL
 
 
-def _orders() -> Found:
+def _orders() -> Values:
     from sess_schema.queries.search import SORTS
 
     return SORTS
 
 
-def _list_orders() -> Found:
+def _list_orders() -> Values:
     from sess_cli.commands.list_ import SORTS
 
     return SORTS
@@ -162,25 +150,25 @@ def _groups() -> Iterable[str]:
     return [*GROUPS]
 
 
-def _subagents() -> Found:
+def _subagents() -> Values:
     from sess_schema.queries.stats import SUBAGENTS
 
     return SUBAGENTS
 
 
-def _zones() -> Found:
+def _zones() -> Values:
     from zoneinfo import available_timezones
 
     return sorted(available_timezones())
 
 
-def _themes() -> Found:
+def _themes() -> Values:
     from sess_cli.export.film.themes import names
 
     return names()
 
 
-_FIXED: dict[str, Callable[[], Found]] = {
+_FIXED: dict[str, Callable[[], Values]] = {
     "--kind": _kinds,
     "search --sort": _orders,
     "list --sort": _list_orders,
@@ -197,7 +185,7 @@ _FIXED: dict[str, Callable[[], Found]] = {
 }
 _LISTED: dict[str, Callable[[], Iterable[str]]] = {"--fields": _json_fields, "--by": _groups}
 _MODELS = "SELECT value FROM sessions, json_each(models) GROUP BY 1 ORDER BY count(*) DESC"
-_INDEXED: dict[str, Callable[[apsw.Connection, str], Found]] = {
+_INDEXED: dict[str, Callable[[apsw.Connection, str], Values]] = {
     "--agent": _sql(
         "SELECT agent FROM sessions WHERE records > 0 GROUP BY 1 ORDER BY count(*) DESC"
     ),

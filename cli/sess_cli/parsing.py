@@ -9,6 +9,7 @@ command, a dataclass (`expanded`).
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from functools import wraps
@@ -31,14 +32,26 @@ _ELSEWHERE = {
     "--sort oldest", "--invert-match": '-"WORD"', "--after": "--since", "--before": "--until",
     "--list": "-l", "-k": "-n N", "-f": "--file",
 }  # fmt: skip
+_SIMILAR, _SAME = 0.7, 0.85  # how close an option must be to be meant
+_OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")
+# Not those on PATH: `timeout`, `test` and `time` are words that people look for.
+_PROGRAMS = frozenset(
+    """
+    ansible apt aws az bash brew bun bundle cargo cat cd chmod claude cmake codex composer cp curl
+    deno docker dotnet find gcloud gh git go gradle grep helm java jq kubectl ls make mkdir mv mvn
+    mypy node npm npx php pip pip3 pnpm podman poetry psql pytest python python3 rails rg rm rsync
+    ruby ruff rustc rustup scp sed sqlite3 ssh sudo swift systemctl tar terraform tmux tox tsc uv
+    uvx wget yarn zig
+    """.split()  # noqa: SIM905 - to be read
+)
 
 
 def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
     """A command line that names a command: words that are none are searched for."""
     before = given[: next((n for n, word in enumerate(given) if word not in _BEFORE), len(given))]
     rest = given[len(before) :]
-    verbs = [str(one.name) for one in app.registered_commands]
-    verbs += [str(one.name) for one in app.registered_groups]
+    verbs = [str(command.name) for command in app.registered_commands]
+    verbs += [str(group.name) for group in app.registered_groups]
     if not rest or rest[0] in verbs:
         return given
     if rest[0].startswith("-") and rest[0] != "--":
@@ -47,12 +60,9 @@ def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
         return [*before, *rest[1:], "--help"]
     for verb in verbs:
         if _one_slip(rest[0], verb):
-            import shlex
-
             raise SessError(
                 f"no such command: {rest[0]}",
-                hint=f"did you mean `sess {verb}`? `{shlex.join(['sess', 'search', *rest])}`"
-                " searches for it",
+                hint=f"did you mean `sess {verb}`? `{_search_for(rest)}` searches for it",
             )
     return [*before, "search", *rest]
 
@@ -61,12 +71,16 @@ def _before_a_verb(given: list[str], rest: list[str]) -> list[str]:
     """Options of `sess` itself stay; those of a search need the word."""
     if rest[0].partition("=")[0] in _OWN or all(word.startswith("-") for word in rest):
         return given
-    import shlex
-
     raise SessError(
         f"no such option: {rest[0]}",
-        hint=f"did you mean `{shlex.join(['sess', 'search', *rest])}`? `sess --help`",
+        hint=f"did you mean `{_search_for(rest)}`? `sess --help`",
     )
+
+
+def _search_for(words: list[str]) -> str:
+    import shlex
+
+    return shlex.join(["sess", "search", *words])
 
 
 def _one_slip(typed: str, verb: str) -> bool:
@@ -118,8 +132,7 @@ class _Division:
 
     @property
     def _pasted(self) -> bool:
-
-        return is_command([*self._words[:1], *self._args[self._at :]])
+        return is_pasted_command([*self._words[:1], *self._args[self._at :]])
 
     def made(self) -> tuple[list[str], list[str]]:
         while self._at < len(self._args):
@@ -175,11 +188,9 @@ class _Division:
 
     def _unknown(self, word: str, name: str) -> None:
         """An error, because as a word it would silently match nothing; a pasted one is a word."""
-        import difflib
-
-        known = [option for option in self._takes_value if option.startswith("--")]
+        options = [option for option in self._takes_value if option.startswith("--")]
         pasted = self._pasted
-        close = difflib.get_close_matches(name, known, 1, _SAME if pasted else _SIMILAR)
+        close = difflib.get_close_matches(name, options, 1, _SAME if pasted else _SIMILAR)
         if pasted and not close:
             self._words.append(word)
             return
@@ -190,13 +201,19 @@ class _Division:
         )
 
 
-_SIMILAR, _SAME = 0.7, 0.85
+def is_pasted_command(words: list[str]) -> bool:
+    """Whether somebody pasted a command line, to find where it was run.
+
+    It begins with a program, or has an operator of the shell in it.
+    """
+    if any(word in _OPERATORS for word in words):
+        return True
+    first = words[0] if words else ""
+    return first in _PROGRAMS or first.startswith(("./", "/", "$"))
 
 
 def _as_word(word: str) -> str:
-    import shlex
-
-    return f"`sess search -- {shlex.quote(word)}` searches for it as a word"
+    return f"`{_search_for(['--', word])}` searches for it as a word"
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
@@ -232,24 +249,3 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 def _is_dataclass(kind: Any) -> bool:
     """Also one of `sess_common.classes`: to ask it for its fields would load `dataclasses`."""
     return any("__dataclass_fields__" in vars(above) for above in getattr(kind, "__mro__", ()))
-
-
-_OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")
-# Not those on PATH: `timeout`, `test` and `time` are words that people look for.
-_PROGRAMS = frozenset(
-    """
-    ansible apt aws az bash brew bun bundle cargo cat cd chmod claude cmake codex composer cp curl
-    deno docker dotnet find gcloud gh git go gradle grep helm java jq kubectl ls make mkdir mv mvn
-    mypy node npm npx php pip pip3 pnpm podman poetry psql pytest python python3 rails rg rm rsync
-    ruby ruff rustc rustup scp sed sqlite3 ssh sudo swift systemctl tar terraform tmux tox tsc uv
-    uvx wget yarn zig
-    """.split()  # noqa: SIM905 - to be read
-)
-
-
-def is_command(words: list[str]) -> bool:
-    """Whether it begins with a program or has an operator of the shell in it."""
-    if any(word in _OPERATORS for word in words):
-        return True
-    first = words[0] if words else ""
-    return first in _PROGRAMS or first.startswith(("./", "/", "$"))

@@ -10,53 +10,51 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False  # as in `typing`, whose import takes long
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _PLAIN_OPTIONS = ("--no-sync", "--json")
 _HELP_COLUMNS = 80
-
-
 # Most commands end before there is any garbage; looking for it takes 10% of their time.
 _OBJECTS_BEFORE_COLLECTING = 200_000
 
 
 def run() -> None:
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
-    if "_SESS_COMPLETE" not in os.environ and (text := _known_text(sys.argv[1:])) is not None:
-        from sess_common import program
-
-        program.run_plain("sess", lambda: _print(text))
-        return
-    if sys.argv[1:] == ["statusline"] and "_SESS_COMPLETE" not in os.environ:
-        _statusline()
-        return
-    if sys.argv[1:] in ([], ["--print-id"]) and "_SESS_COMPLETE" not in os.environ:
-        from sess_cli import finder
-
-        if sys.argv[1:] or finder.has_screen():
-            _find(print_id=bool(sys.argv[1:]))
-            return
-    plain = plain_search(sys.argv[1:])
-    if plain is None:
+    answer = None if "_SESS_COMPLETE" in os.environ else _answer(sys.argv[1:])
+    if answer is None:
         from sess_cli.main import run as run_command
 
         run_command()
         return
     from sess_common import program
 
-    def search() -> None:
-        from sess_cli.search.run import for_words
-
-        for_words(*plain)
-
-    program.run_plain("sess", search)
+    program.run_plain("sess", answer)
 
 
-def _known_text(given: list[str]) -> str | None:
+def _answer(words: list[str]) -> Callable[[], None] | None:
+    """What answers a command line without the option parser."""
+    if (text := _known_text(words)) is not None:
+        return lambda: _print(text)
+    if words == ["statusline"]:
+        return _show_statusline
+    if words in ([], ["--print-id"]):
+        from sess_cli import finder
+
+        print_id = bool(words)
+        return (lambda: _find(print_id=print_id)) if print_id or finder.has_screen() else None
+    plain = plain_search(words)
+    return None if plain is None else lambda: _search(*plain)
+
+
+def _known_text(words: list[str]) -> str | None:
     """What is printed whatever the index has."""
-    if given == ["--version"]:
+    if words == ["--version"]:
         from sess_schema import __version__
 
         return f"sess {__version__}\n"
-    if given in (["--help"], ["-h"]) and _columns() >= _HELP_COLUMNS:
+    if words in (["--help"], ["-h"]) and _columns() >= _HELP_COLUMNS:
         # Written by docs/generate.py; for a narrower terminal the parser lays it out anew.
         with open(os.path.join(os.path.dirname(__file__), "help.txt"), encoding="utf-8") as file:
             return file.read()
@@ -78,33 +76,31 @@ def _columns() -> int:
         return _HELP_COLUMNS
 
 
-def _statusline() -> None:
-    from sess_common import program
+def _show_statusline() -> None:
+    from sess_cli.statusline import show
 
-    def show() -> None:
-        from sess_cli.statusline import show
-
-        show()
-
-    program.run_plain("sess", show)
+    show()
 
 
 def _find(*, print_id: bool) -> None:
     from sess_cli import finder
-    from sess_common import program
+    from sess_common.program import Ended
 
-    def find() -> None:
-        raise program.Ended(finder.start(print_id=print_id))
-
-    program.run_plain("sess", find)
+    raise Ended(finder.start(print_id=print_id))
 
 
-def plain_search(given: list[str]) -> tuple[list[str], list[str]] | None:
+def _search(options: list[str], words: list[str]) -> None:
+    from sess_cli.search.run import for_words
+
+    for_words(options, words)
+
+
+def plain_search(arguments: list[str]) -> tuple[list[str], list[str]] | None:
     """The options and the words of `sess search WORDS`; None if anything in it is unusual."""
-    if given[:1] != ["search"] or "_SESS_COMPLETE" in os.environ:
+    if arguments[:1] != ["search"] or "_SESS_COMPLETE" in os.environ:
         return None
-    words = [word for word in given[1:] if word not in _PLAIN_OPTIONS]
-    options = [word for word in given[1:] if word in _PLAIN_OPTIONS]
+    words = [word for word in arguments[1:] if word not in _PLAIN_OPTIONS]
+    options = [word for word in arguments[1:] if word in _PLAIN_OPTIONS]
     if not words or any(not word or word[0] in "-@" for word in words):
         return None
     return options, words
