@@ -15,7 +15,7 @@ TOOLS = frozenset({
     "str_replace_based_edit_tool", "todo_write", "update_plan", "write_file", "write_todos",
 })  # fmt: skip
 # Our own words that are also names of tools.
-OURS = {"cli/sess_cli/export/film": {"Agent"}, "cli/sess_cli/export/html/masthead.py": {"Agent"}}
+OURS = {"cli/sess_cli/export/film": {"Agent"}, "cli/sess_cli/export/html/page.py": {"Agent"}}
 SHARED = [
     path
     for folder in ("schema", "cli", "daemon")

@@ -19,8 +19,7 @@ from sess_common.program import counted, say
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
     from sess_cli.export.html.encrypted import Lock
-    from sess_cli.export.html.masthead import Combined
-    from sess_cli.export.html.page import Look
+    from sess_cli.export.html.page import Combined, Look
     from sess_cli.export.story import Story
 
 _PASSPHRASE = "SESS_PASSPHRASE"  # noqa: S105 - the name of a variable
@@ -63,7 +62,7 @@ def html(
     """
     from sess_cli.export.files import Failures
     from sess_cli.export.html import page
-    from sess_cli.export.html.masthead import Combined
+    from sess_cli.export.html.page import Combined
     from sess_cli.export.story import Story
 
     listing = which.checked_listing(utc=utc)
@@ -100,7 +99,7 @@ def html(
 def _repository(story: Story | Combined, repo: str | None) -> Repository | None:
     """The one that commits are linked to; none for sessions of several projects."""
     from sess_cli.export import forge
-    from sess_cli.export.html.masthead import Combined
+    from sess_cli.export.html.page import Combined
 
     if not isinstance(story, Combined):
         return forge.repository_of(story, repo)
@@ -113,7 +112,7 @@ def _write_page(
     story: Story | Combined, out: BinaryIO, style: str, look: Look, lock: Lock | None
 ) -> None:
     from sess_cli.export.html import page, timeline
-    from sess_cli.export.html.masthead import Combined
+    from sess_cli.export.html.page import Combined
 
     if style == "timeline" and not isinstance(story, Combined):
         timeline.write(story, out, utc=look.utc, lock=lock)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from sess_cli.export import meaning
-from sess_cli.export.html import markup, masthead
+from sess_cli.export.html import markup
 from sess_cli.export.story import Commit, Item
 from sess_cli.render import amounts, tallies
 from sess_schema import labels
 
+SESSION_LABEL = "session"  # the label of the head of each of several sessions
 _LONGEST_PROMPT = 76  # two or three lines
 _MOST_TOOLS = 3
 _MOST_COMMITS = 3
@@ -98,7 +99,7 @@ class Outline:
 
     def add(self, item: Item) -> int:
         """Return the index of the item's prompt; -1 before the first."""
-        session = item.label == masthead.SESSION_LABEL
+        session = item.label == SESSION_LABEL
         if item.type == "user" or session:
             self.prompts.append(Prompt(item.key, _prompt_line(item), item.ts, is_session=session))
         if not self.prompts:

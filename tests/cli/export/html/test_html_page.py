@@ -16,7 +16,7 @@ import pytest
 import zstandard
 from tests.must import must
 
-from sess_cli.export.html import chunks, encrypted, masthead, page, shell
+from sess_cli.export.html import chunks, encrypted, page, shell
 from sess_cli.export.story import Story
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
@@ -376,7 +376,7 @@ def test_the_resume_command_is_safe_to_paste(world, project, expected):
     t.append(t.prompt("hello", cwd=project))
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        assert masthead.resume_command(Story(db, sessions.resolve(db, MAIN))) == expected
+        assert page.resume_command(Story(db, sessions.resolve(db, MAIN))) == expected
 
 
 def test_a_session_whose_file_is_gone_is_drawn_the_same(world, talk):
