@@ -48,10 +48,10 @@ def messages_of(reader: Reader, *, compacted: bool = True) -> list[Message]:
 
     `compacted`: a summary takes the place of what it summarises, as it did for the model.
     """
-    found = _Messages(reader, compacted=compacted)
+    messages = _Messages(reader, compacted=compacted)
     for entry in reader.entries():
-        found.add(entry)
-    return found.all()
+        messages.add(entry)
+    return messages.all()
 
 
 class _Messages:
@@ -245,23 +245,23 @@ _HINTS = {
 def pruned(messages: Sequence[Message], protected: int) -> list[Message]:
     """Outputs before the last `protected` prompts replaced; none if there are fewer prompts."""
     protected = protected if protected > 0 else PROTECTED
-    prompts = [place for place, one in enumerate(messages) if one.typed]
+    prompts = [place for place, message in enumerate(messages) if message.typed]
     if len(prompts) < protected:
         return [*messages]
     end = prompts[-protected]
     return [
-        replace(one, text=hint(one)) if place < end and _is_output(one) else one
-        for place, one in enumerate(messages)
+        replace(message, text=hint(message)) if place < end and _is_output(message) else message
+        for place, message in enumerate(messages)
     ]
 
 
-def _is_output(one: Message) -> bool:
-    return one.role == "tool" and one.text not in (NO_RESULT, DENIED)
+def _is_output(message: Message) -> bool:
+    return message.role == "tool" and message.text not in (NO_RESULT, DENIED)
 
 
-def hint(one: Message) -> str:
-    tool = one.call.tool if one.call is not None else "the tool"
-    how = _HINTS.get(one.kind or "", f"call {tool} again")
-    about = f": {one.about}" if one.about else ""
-    failed = " The call failed." if one.failed else ""
+def hint(message: Message) -> str:
+    tool = message.call.tool if message.call is not None else "the tool"
+    how = _HINTS.get(message.kind or "", f"call {tool} again")
+    about = f": {message.about}" if message.about else ""
+    failed = " The call failed." if message.failed else ""
     return f"[old output removed.{failed} If you need it, {how}{about}]"

@@ -57,16 +57,16 @@ class Todos:
         return True
 
     def _put(self, todo: Todo) -> None:
-        for known in self.all:
-            if known.id is not None and known.id == todo.id:
-                known.text = todo.text or known.text
+        for own in self.all:
+            if own.id is not None and own.id == todo.id:
+                own.text = todo.text or own.text
                 if todo.status is not None:
-                    known.state, known.status = todo.state, todo.status
+                    own.state, own.status = todo.state, todo.status
                 break
         else:
             if todo.text:
                 self.all.append(todo)
-        self.all = [one for one in self.all if not one.is_gone]
+        self.all = [own for own in self.all if not own.is_gone]
 
 
 LOCAL = "local"

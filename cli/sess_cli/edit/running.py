@@ -1,4 +1,4 @@
-"""Shows a planned cut, asks, cuts, and tells what was done: for `sess cut` and `sess pick`."""
+"""Shows a planned cut, asks, cuts and tells what was done; waits until the index has read it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ from sess_schema.connection import open_reader
 
 if TYPE_CHECKING:
     import apsw
+
+_PATIENCE = 30.0
+_POLL = 0.02
+_SEEN = "SELECT inode, size, mtime_ns, state FROM sources WHERE path = ?"
 
 
 def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> None:
@@ -130,11 +134,6 @@ def _write_json(cut: Cut, edit: Edit | None = None) -> None:
     )
 
 
-_PATIENCE = 30.0
-_POLL = 0.02
-_SEEN = "SELECT inode, size, mtime_ns, state FROM sources WHERE path = ?"
-
-
 def index_now(path: str) -> None:
     """Index a file now: the daemon does if it runs, else a process made for it."""
     with fresh.open_index():
@@ -147,12 +146,13 @@ def wait_until_read(path: str) -> None:
     home = paths.home()
     if lock.holder(home.lock) is None:
         return
+    names = {path, os.path.realpath(path)}
     deadline = time.monotonic() + _PATIENCE
     with closing(open_reader(home.index)) as db:
         while lock.holder(home.lock) is not None:
-            seen = [(name, db.execute(_SEEN, (name,)).fetchone()) for name in _paths_of(path)]
-            known = [(name, row) for name, row in seen if row is not None]
-            if not known or any(_is_read(name, row) for name, row in known):
+            seen = {name: db.execute(_SEEN, (name,)).fetchone() for name in names}
+            indexed = {name: row for name, row in seen.items() if row is not None}
+            if not indexed or any(_is_read(name, row) for name, row in indexed.items()):
                 return
             if time.monotonic() > deadline:
                 say("note: the daemon has not read the change yet; `sessiond status` shows why")
@@ -160,13 +160,9 @@ def wait_until_read(path: str) -> None:
             time.sleep(_POLL)
 
 
-def _paths_of(path: str) -> set[str]:
-    return {path, os.path.realpath(path)}
-
-
 def _is_read(path: str, seen: tuple[object, ...]) -> bool:
     try:
-        found = os.stat(path)
+        now = os.stat(path)
     except FileNotFoundError:
         return seen[3] == "gone"
-    return seen[:3] == (found.st_ino, found.st_size, found.st_mtime_ns)
+    return seen[:3] == (now.st_ino, now.st_size, now.st_mtime_ns)

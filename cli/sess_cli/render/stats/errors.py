@@ -43,15 +43,9 @@ def errors_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Re
     most_tool = Column("tools", "mostly", lambda tools: str(tools[0]), left=True)
     class_columns = (Column("class", "class"), *count)
     chart = Chart(
-        "bars",
-        "errors",
-        "Errors by class",
-        "Failed calls by error message.",
-        "No failed calls in this period.",
-        class_columns,
-        ["errors"],
-        {"errors": len(calls)},
-    )
+        "bars", "errors", "Errors by class", "Failed calls by error message.",
+        "No failed calls in this period.", class_columns, ["errors"], {"errors": len(calls)},
+    )  # fmt: skip
     tools = _counted("tool", calls, lambda failure: failure.tool)
     projects = _counted("project", calls, lambda failure: failure.project)
     project = Column("project", "project", layout.home_short)
@@ -128,32 +122,32 @@ def _counted(
 
 
 def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = interruptions.read_interruptions(db, asked)
+    totals = interruptions.read_interruptions(db, asked)
     facts = [("turns", "none in this period")]
     per_turn = []
-    if found.rate is not None:
-        counts = amounts.plural(found.markers, "interruption")
-        counts += f", {amounts.plural(found.refusals, 'denied call')}"
-        turns, calls = amounts.plural(found.turns, "turn"), amounts.plural(found.calls, "call")
+    if totals.rate is not None:
+        counts = amounts.plural(totals.markers, "interruption")
+        counts += f", {amounts.plural(totals.refusals, 'denied call')}"
+        turns, calls = amounts.plural(totals.turns, "turn"), amounts.plural(totals.calls, "call")
         facts = [
-            ("interrupted", f"{amounts.percent(found.rate)} of {turns}: {counts}"),
-            ("no tools", f"{amounts.percent(found.without_tools or 0)} of turns"),
-            ("searching", f"{amounts.percent(found.search_share or 0)} of {calls}"),
+            ("interrupted", f"{amounts.percent(totals.rate)} of {turns}: {counts}"),
+            ("no tools", f"{amounts.percent(totals.without_tools or 0)} of turns"),
+            ("searching", f"{amounts.percent(totals.search_share or 0)} of {calls}"),
         ]
         per_turn = [
-            _steps_row("responses", found.requests_per_turn),
-            _steps_row("tool calls", found.calls_per_turn),
+            _steps_row("responses", totals.requests_per_turn),
+            _steps_row("tool calls", totals.calls_per_turn),
         ]
     total = {
         "total": "total",
-        "turns": found.turns,
-        "interrupted_turns": found.interrupted_turns,
-        "interruption_rate": found.rate,
-        "markers": found.markers,
-        "refusals": found.refusals,
-        "tool_calls": found.calls,
-        "search_share": found.search_share,
-        "turns_without_tools_share": found.without_tools,
+        "turns": totals.turns,
+        "interrupted_turns": totals.interrupted_turns,
+        "interruption_rate": totals.rate,
+        "markers": totals.markers,
+        "refusals": totals.refusals,
+        "tool_calls": totals.calls,
+        "search_share": totals.search_share,
+        "turns_without_tools_share": totals.without_tools,
     }
     by_calls = [
         {
@@ -162,7 +156,7 @@ def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions
             "interrupted_turns": sized.interrupted,
             "interruption_rate": sized.interrupted / sized.turns,
         }
-        for least, sized in found.by_calls.items()
+        for least, sized in totals.by_calls.items()
         if sized.turns
     ]
     step_columns = (

@@ -80,17 +80,16 @@ class Chart:
 class Later(Sequence[dict[str, Any]]):
     """Rows that are made when they are read: a terminal shows few of thousands."""
 
-    def __init__(self, given: Sequence[Any], make: Callable[[Any], dict[str, Any]]) -> None:
-        self._given = given
-        self._make = make
+    def __init__(self, items: Sequence[Any], make: Callable[[Any], dict[str, Any]]) -> None:
+        self._items, self._make = items, make
 
     def __len__(self) -> int:
-        return len(self._given)
+        return len(self._items)
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return [self._make(one) for one in self._given[at]]
-        return self._make(self._given[at])
+            return [self._make(item) for item in self._items[at]]
+        return self._make(self._items[at])
 
 
 @dataclass(slots=True)
@@ -284,15 +283,15 @@ class Links:
         at = bisect_left(self._ordered, native_id)
         near = self._ordered[max(0, at - 1) : at] + self._ordered[at + 1 : at + 2]
         length = _SHORTEST_ID + (len(_AGENT_PREFIX) if native_id.startswith(_AGENT_PREFIX) else 0)
-        while length < len(native_id) and any(one.startswith(native_id[:length]) for one in near):
+        while length < len(native_id) and any(id_.startswith(native_id[:length]) for id_ in near):
             length += 1
         return native_id[:length]
 
     @cached_property
     def _ordered(self) -> list[str]:
         """All ids: those that begin most alike are neighbours."""
-        known = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE records > 0")
-        return sorted(one for (one,) in known)
+        ids = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE records > 0")
+        return sorted(id_ for (id_,) in ids)
 
     def event(self, native_id: str, event: EventId | None) -> str:
         return self.session(native_id) + (

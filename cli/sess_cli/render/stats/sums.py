@@ -81,10 +81,10 @@ def axis_of(
     hours: Iterable[str], since: int | None, until: int | None, zone: tzinfo | None
 ) -> Axis:
     """Columns for all hours with activity, and for the whole period asked for."""
-    known = sorted((hour for hour in hours if hour != UNDATED), key=datetime.fromisoformat)
-    if not known:
+    dated = sorted((hour for hour in hours if hour != UNDATED), key=datetime.fromisoformat)
+    if not dated:
         return Axis("day", [])
-    begin, end = map(datetime.fromisoformat, (known[0], known[-1]))
+    begin, end = map(datetime.fromisoformat, (dated[0], dated[-1]))
     if since is not None:
         begin = min(begin, datetime.fromtimestamp(since / 1000, UTC))
         now = datetime.now(UTC)
@@ -96,7 +96,7 @@ def axis_of(
     fitting = (name for name, length in lengths.items() if days / length <= _MOST_COLUMNS)
     step = next(fitting, "year")
     if step == "year" and end.year - begin.year > _FILLED_YEARS:
-        return Axis(step, sorted({column_of(step, hour) for hour in known}))
+        return Axis(step, sorted({column_of(step, hour) for hour in dated}))
     if step == "hour":
         return Axis(step, [*dict.fromkeys(_hours(begin, end, zone))])
     between = days_between(begin.date(), end.date())
@@ -246,15 +246,11 @@ def _failures(step: str, columns: Mapping[str, Groups], total: Tally) -> Section
     rows = [{step: name, **counts(_total(inner.values()))} for name, inner in columns.items()]
     failed = Column("failed", "failed", amounts.number, colour="bad")
     chart = Chart(
-        "columns",
-        "failures",
-        "Failed calls",
-        f"Failed tool calls per {step}.",
+        "columns", "failures", "Failed calls", f"Failed tool calls per {step}.",
         "No failed calls in this period.",
-        (Column(step, step), Column("calls", "calls", amounts.number), failed),
-        ["failed"],
+        (Column(step, step), Column("calls", "calls", amounts.number), failed), ["failed"],
         counts(total),
-    )
+    )  # fmt: skip
     return Section(step, rows, charts=[chart])
 
 
@@ -262,15 +258,11 @@ def _groups(kind: str, groups: Groups, total: Tally, colours: Mapping[str, str])
     paid = any(tally.cost_nano for tally in groups.values())
     columns = _COLUMNS if paid else (Column("tokens", "tokens", amounts.number), *_COLUMNS)
     chart = Chart(
-        "bars",
-        f"{kind}s",
-        f"{kind.title()}s",
-        f"By {'cost' if paid else 'tokens'}, largest first.",
-        f"No {kind}s in this period.",
+        "bars", f"{kind}s", f"{kind.title()}s",
+        f"By {'cost' if paid else 'tokens'}, largest first.", f"No {kind}s in this period.",
         (Column(kind, kind, _model_name if kind == "model" else _project_name), *columns),
-        [columns[0].key],
-        _row(kind, "total", total),
-    )
+        [columns[0].key], _row(kind, "total", total),
+    )  # fmt: skip
     colour = "s0" if kind == "project" else _REST
     rows = [
         {**_row(kind, name, tally), "_colour": colours.get(name, colour)}

@@ -61,28 +61,19 @@ def tools_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
 
 
 def _tool_charts(whole: Use) -> list[Chart]:
-    return [
-        Chart(
-            "bars",
-            "tools",
-            "Tools",
-            "Calls, and the share of those that ran and failed.",
-            "No tool calls in this period.",
-            (_TOOL, *_COLUMNS[:5]),
-            ["calls", "error_rate"],
-            _use_facts(whole),
-        ),
-        Chart(
-            "spans",
-            "latency",
-            "Latency",
-            "From call to result, including time spent waiting for permission. Each row has its"
-            " own scale; the line is the median, the dashed line the 95th percentile.",
-            "No timed calls in this period.",
-            (_TOOL, Column("_timed", "calls", amounts.number), *_EXACT),
-            ["_times"],
-        ),
-    ]
+    calls = Chart(
+        "bars", "tools", "Tools", "Calls, and the share of those that ran and failed.",
+        "No tool calls in this period.", (_TOOL, *_COLUMNS[:5]), ["calls", "error_rate"],
+        _use_facts(whole),
+    )  # fmt: skip
+    spans = Chart(
+        "spans", "latency", "Latency",
+        "From call to result, including time spent waiting for permission. Each row has its"
+        " own scale; the line is the median, the dashed line the 95th percentile.",
+        "No timed calls in this period.",
+        (_TOOL, Column("_timed", "calls", amounts.number), *_EXACT), ["_times"],
+    )  # fmt: skip
+    return [calls, spans]
 
 
 def _use_facts(use: Use) -> dict[str, Any]:

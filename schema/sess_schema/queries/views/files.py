@@ -60,22 +60,22 @@ class Edits:
 
 
 def read_edits(db: apsw.Connection, asked: Stats) -> Edits:
-    found = Edits()
+    edits = Edits()
     for _, (edit_turns, one_shot, cost, changes) in parts.of(
         db, asked, EDITS_PART, edits_by_session
     ):
-        found.turns += edit_turns
-        found.one_shot += one_shot
-        found.cost_nano += cost
+        edits.turns += edit_turns
+        edits.one_shot += one_shot
+        edits.cost_nano += cost
         for tool, suffix, *changed in changes:
-            found.total.add(*changed)
-            for group, name in ((found.tools, tool), (found.suffixes, suffix)):
+            edits.total.add(*changed)
+            for group, name in ((edits.tools, tool), (edits.suffixes, suffix)):
                 group.setdefault(name, Changes()).add(*changed)
-    for groups in (found.tools, found.suffixes):
+    for groups in (edits.tools, edits.suffixes):
         ordered = sorted(groups.items(), key=lambda group: (-group[1].calls, group[0]))
         groups.clear()
         groups.update(ordered)
-    return found
+    return edits
 
 
 def edits_by_session(db: apsw.Connection, asked: Stats) -> Counted:
@@ -215,10 +215,10 @@ class File(NamedTuple):
 
 def most_edited(db: apsw.Connection, asked: Stats) -> list[File]:
     """Every file touched, the most often changed first."""
-    found: dict[str, list[Any]] = {}
-    for _, touched in parts.of(db, asked, FILES_PART, files_by_session):
-        for path, edits, writes, reads, first, last in touched:
-            counts = found.setdefault(path, [0, 0, 0, first, last, 0])
+    touched: dict[str, list[Any]] = {}
+    for _, own in parts.of(db, asked, FILES_PART, files_by_session):
+        for path, edits, writes, reads, first, last in own:
+            counts = touched.setdefault(path, [0, 0, 0, first, last, 0])
             counts[0] += edits
             counts[1] += writes
             counts[2] += reads
@@ -226,7 +226,7 @@ def most_edited(db: apsw.Connection, asked: Stats) -> list[File]:
                 counts[3] = first if counts[3] is None else min(counts[3], first)
                 counts[4] = last if counts[4] is None else max(counts[4], last)
             counts[5] += 1
-    files = [File(path, *counts) for path, counts in found.items()]
+    files = [File(path, *counts) for path, counts in touched.items()]
     return sorted(files, key=lambda file: (-file.changes, -file.reads, file.name))
 
 

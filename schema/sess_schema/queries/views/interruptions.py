@@ -135,24 +135,24 @@ class Interruptions:
 
 
 def read_interruptions(db: apsw.Connection, asked: Stats) -> Interruptions:
-    found = Interruptions(by_calls={step: Sized() for step in STEPS})
+    totals = Interruptions(by_calls={step: Sized() for step in STEPS})
     for _, each in parts.of(db, asked, TURNS_PART, turns_by_session):
         for calls, requests, interrupted, denied, searches in each:
             stopped = bool(interrupted or denied)
-            found.turns += 1
-            found.interrupted_turns += stopped
-            found.markers += interrupted
-            found.refusals += denied
-            found.requests_per_turn.append(requests)
-            found.calls_per_turn.append(calls)
-            sized = found.by_calls[STEPS[bisect_right(STEPS, calls) - 1]]
+            totals.turns += 1
+            totals.interrupted_turns += stopped
+            totals.markers += interrupted
+            totals.refusals += denied
+            totals.requests_per_turn.append(requests)
+            totals.calls_per_turn.append(calls)
+            sized = totals.by_calls[STEPS[bisect_right(STEPS, calls) - 1]]
             sized.turns += 1
             sized.interrupted += stopped
-            found.calls += calls
-            found.searches += searches
-    found.requests_per_turn.sort()
-    found.calls_per_turn.sort()
-    return found
+            totals.calls += calls
+            totals.searches += searches
+    totals.requests_per_turn.sort()
+    totals.calls_per_turn.sort()
+    return totals
 
 
 def turns_by_session(db: apsw.Connection, asked: Stats) -> Counted:

@@ -95,10 +95,6 @@ class Use:
             self.orphans += calls
         return True
 
-    def include(self, other: Use) -> None:
-        self.add_counts(other)
-        self.times += other.times
-
     def add_counts(self, other: Use) -> None:
         self.calls += other.calls
         self.errors += other.errors
@@ -119,7 +115,9 @@ class Uses:
         """Add up the tools of each server, and sort times, as percentiles require."""
         for tool, use in self.tools.items():
             if (names := mcp_names(tool)) is not None:
-                self.servers.setdefault(names[0], Use()).include(use)
+                server = self.servers.setdefault(names[0], Use())
+                server.add_counts(use)
+                server.times += use.times
         for uses in (self.tools, self.servers, self.programs):
             for use in uses.values():
                 use.times.sort()

@@ -20,12 +20,11 @@ from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass, field, later, replace
 from sess_common.errors import SessError
 from sess_schema import labels
-from sess_schema.sums import MODEL
+from sess_schema.sums import MODEL, Tally
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
     from sess_schema.queries.views.parts import Counted
-    from sess_schema.sums import Tally
 
 
 HOURS_PART = "hours"
@@ -42,40 +41,19 @@ class Bucket(NamedTuple):
     first: int
     last: int
     model: str
-    input_tokens: int
-    output_tokens: int
-    cache_write_tokens: int
-    cache_read_tokens: int
-    cost_nano: int
-    unpriced: int
-    requests: int
-
-
-_SUMMED = Bucket._fields[3:]
+    tally: Tally
 
 
 @dataclass(slots=True)
-class Window:
-    start: int
-    first: int
-    last: int
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_write_tokens: int = 0
-    cache_read_tokens: int = 0
-    cost_nano: int = 0
-    unpriced: int = 0
-    requests: int = 0
+class Window(Tally):
+    start: int = 0
+    first: int = 0
+    last: int = 0
     models: set[str] = field(default_factory=set)
 
     @property
     def end(self) -> int:
         return self.start + LENGTH
-
-    @property
-    def tokens(self) -> int:
-        cached = self.cache_write_tokens + self.cache_read_tokens
-        return self.input_tokens + self.output_tokens + cached
 
     def active(self, now: int) -> bool:
         return now < self.end and now - self.last < LENGTH
@@ -90,11 +68,10 @@ class Window:
         rate = self.per_minute(amount)
         return None if rate is None else amount + rate * max(0, self.end - now) / times.MINUTE
 
-    def add(self, bucket: Bucket) -> None:
+    def include(self, bucket: Bucket) -> None:
         self.last = max(self.last, bucket.last)
         self.models.add(bucket.model)
-        for name in _SUMMED:
-            setattr(self, name, getattr(self, name) + getattr(bucket, name))
+        self.add(bucket.tally)
 
 
 def read_windows(db: apsw.Connection, asked: Stats) -> list[Window]:
@@ -107,7 +84,7 @@ def read_windows(db: apsw.Connection, asked: Stats) -> list[Window]:
             bucket = merged.setdefault((hour, model), [hour, first, last, model, *[0] * len(sums)])
             bucket[1], bucket[2] = min(bucket[1], first), max(bucket[2], last)
             bucket[4:] = map(add, bucket[4:], sums)
-    return [*windows(Bucket(*bucket[1:]) for bucket in sorted(merged.values()))]
+    return [*windows(_bucket(*bucket[1:]) for bucket in sorted(merged.values()))]
 
 
 def windows_by_session(db: apsw.Connection, asked: Stats) -> Counted:
@@ -126,7 +103,7 @@ def current_window(db: apsw.Connection, now: int) -> Window | None:
     while True:
         where = "FROM usage u WHERE u.ts >= ? AND u.ts <= ? AND u.counted"
         rows = _sums(db, "0", where, (since, now))
-        recent = [*windows(Bucket(*columns) for _, _, *columns in rows)]
+        recent = [*windows(_bucket(*columns) for _, _, *columns in rows)]
         if not recent:
             return None
         # Nothing before a pause of five hours matters.
@@ -164,11 +141,16 @@ def windows(buckets: Iterable[Bucket]) -> Iterator[Window]:
             yield window
             window = None
         if window is None:
-            window = Window(first - first % times.HOUR, first, first)
+            window = Window(start=first - first % times.HOUR, first=first, last=first)
         for bucket in group:
-            window.add(bucket)
+            window.include(bucket)
     if window is not None:
         yield window
+
+
+def _bucket(first: int, last: int, model: str, *sums: Any) -> Bucket:
+    counts = [*sums[:3], 0, *sums[3:]]  # what is written for an hour is not summed by itself
+    return Bucket(first, last, model, Tally(*counts))
 
 
 def _sums(
