@@ -1,4 +1,4 @@
-"""Where exports are written: to private files, whole or not at all, and to terminals, escaped."""
+"""Where exports go: to private files, whole or not at all; to terminals, escaped; to a gist."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import codecs
 import errno
 import io
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from shutil import copyfileobj
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from sess_cli.terminal import inert
 from sess_common import paths
-from sess_common.errors import SessError
+from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
+from sess_common.program import counted, say
 
 if TYPE_CHECKING:
     from sess_cli.export.story import Story
@@ -30,9 +32,10 @@ DATABASE = 0x73657373  # the application_id of exported databases: "sess"
 OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index
 _STATE = ("index.db", "status.json", "sessiond.", "config.toml")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_IN_MEMORY = 8 << 20  # bytes of one session
+_PREVIEW = "https://gistpreview.github.io/?"
 # A signal may arrive before the `try` begins or after its `finally` has run.
 _unfinished: set[str] = set()
-_IN_MEMORY = 8 << 20  # bytes of one session
 
 
 def check_target(path: str) -> None:
@@ -157,7 +160,7 @@ def all_or_nothing(out: BinaryIO) -> Iterator[BinaryIO]:
     with SpooledTemporaryFile(_IN_MEMORY) as part:
         yield cast("BinaryIO", part)
         part.seek(0)
-        copyfileobj(part, out)
+        shutil.copyfileobj(part, out)
 
 
 # -- standard output
@@ -181,3 +184,39 @@ class EscapingTerminal(io.RawIOBase):
 
 def _inert_lines(text: str) -> str:
     return "\n".join(map(inert, text.split("\n")))
+
+
+# -- on from there: the browser, a secret gist
+
+
+def open_address(address: str, *, hint: str) -> None:
+    import webbrowser  # nothing else needs it
+
+    if not webbrowser.open(address):
+        raise SessError("cannot open a browser", hint=hint, code=Exit.PROGRAM_FAILED)
+
+
+def upload_gist(files: list[str]) -> None:
+    """Upload, and print the address; errors of `gh` are passed on."""
+    program = shutil.which("gh")
+    if program is None:
+        raise SessError(
+            "gh is not on PATH, so nothing was uploaded",
+            hint="https://cli.github.com, then `gh auth login`; the files were written",
+            code=Exit.PROGRAM_FAILED,
+        )
+    say(f"uploading {counted(len(files), 'file')} to gist.github.com as a secret gist")
+    done = subprocess.run(
+        [program, "gist", "create", "--", *files], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        why = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise SessError(
+            f"gh cannot upload: {why}", hint="`gh auth status`", code=Exit.PROGRAM_FAILED
+        )
+    address = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+    say(f"gist: {address}")
+    if files[0].endswith(".html"):
+        name = files[0].replace("\\", "/").rpartition("/")[2]
+        shown = "" if name == "index.html" else f"/{name}"
+        say(f"preview: {_PREVIEW}{address.rpartition('/')[2]}{shown}")

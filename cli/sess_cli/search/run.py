@@ -182,7 +182,7 @@ class _Output:
         return True
 
     def _open(self) -> bool:
-        from sess_cli.export.publishing import open_at
+        from sess_cli.export.html.page import open_at
 
         for hit in self._results.ranked():
             open_at(self._db, hit.session, hit.event, utc=self._request.utc)

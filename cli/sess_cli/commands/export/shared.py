@@ -118,9 +118,9 @@ class Publishing:
     def publish(self, files: list[str]) -> None:
         """Upload and open as asked; the first file is the one to open."""
         if self.gist:
-            from sess_cli.export import publishing
+            from sess_cli.export.files import upload_gist
 
-            publishing.upload_gist(files)
+            upload_gist(files)
         if self.open_it:
             open_file(files[0])
 
@@ -246,6 +246,6 @@ def open_file(path: str) -> None:
     """Open with the system's default program."""
     from pathlib import Path
 
-    from sess_cli.export import publishing
+    from sess_cli.export.files import open_address
 
-    publishing.open_address(Path(path).resolve().as_uri(), hint=f'open "{path}" yourself')
+    open_address(Path(path).resolve().as_uri(), hint=f'open "{path}" yourself')

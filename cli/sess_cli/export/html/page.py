@@ -11,19 +11,24 @@ from functools import lru_cache
 from hashlib import blake2s
 from typing import BinaryIO
 
-from sess_cli.export.files import Failures
+import apsw
+
+from sess_cli.export.files import OPENED, Failures, new_file, open_address
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import chunks, markup, overview, shell
 from sess_cli.export.html.cards import Drawer, Workshop
 from sess_cli.export.html.encrypted import Lock
 from sess_cli.export.html.overview import Outline, PlainText, Strip
-from sess_cli.export.story import Item, Story
+from sess_cli.export.story import Item, Story, usual_redactor
 from sess_cli.render import amounts, tallies
 from sess_cli.resuming import arguments
-from sess_common import times
+from sess_common import paths, times
+from sess_common.program import say
 from sess_schema import labels
+from sess_schema.citations import Citations
+from sess_schema.ids import EventId, SessionId
+from sess_schema.queries import sessions
 
-LEVELS = ("conversation", "tools", "thinking", "everything")
 _LEVEL_OF_TYPE = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
 _LOOSE = "subagent"
 _LEVEL_OF_LABEL = {
@@ -63,6 +68,17 @@ def write(
         title, content = lock.title, iter([lock.body(title, "".join(content))])
     pieces = shell.document(title, content, assets=look.assets, level=look.level)
     out.writelines(piece.encode("utf-8", "replace") for piece in pieces)
+
+
+def open_at(db: apsw.Connection, session: SessionId, event: EventId, *, utc: bool) -> None:
+    """Open a session's page in the browser, at one event."""
+    path = paths.home().data / OPENED  # overwritten each time: to keep a page, export it
+    story = Story(db, sessions.by_key(db, session), usual_redactor())
+    with new_file(str(path)) as out:
+        write(story, out, Look(level="everything", utc=utc))
+    address = f"{path.as_uri()}#{Citations(db).key(event, session)}"
+    say(address)
+    open_address(address, hint="open the address above")
 
 
 def _body(story: Story | Combined, look: Look) -> Iterator[str]:
