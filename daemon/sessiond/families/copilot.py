@@ -38,6 +38,7 @@ from sessiond.sourcekit.values import (
     prompt_title,
     scoped,
     strings,
+    without_empty,
 )
 
 _REMEMBERED = 64  # calls that may be written twice
@@ -83,14 +84,13 @@ class EventParser:
         self._linked = [*filter(as_text, as_list(linked))]
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "model": self._model,
-            "cwd": self._cwd,
-            "thought": self._thought,
-            "calls": list(self._calls),
-            "linked": list(self._linked),
-        }
-        return {name: value for name, value in kept.items() if value}
+        return without_empty(
+            model=self._model,
+            cwd=self._cwd,
+            thought=self._thought,
+            calls=list(self._calls),
+            linked=list(self._linked),
+        )
 
     def parse(self, value: dict[str, Any]) -> Record:
         kind, data = as_text(value.get("type")) or "unknown", as_dict(value.get("data"))

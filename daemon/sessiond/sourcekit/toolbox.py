@@ -72,9 +72,9 @@ class Toolbox:
         return event_of(self.describe(tool, given), tool, given, call_id, pointer)
 
 
-def arguments_in(given: Any) -> Any:
-    """Arguments that may be JSON in a string; tools of some agents take any text."""
-    if isinstance(given, str) and given.lstrip()[:1] == "{":
+def arguments_in(given: Any, start: str = "{") -> Any:
+    """Arguments that may be JSON in a string, if it begins with `start`; other text is text."""
+    if isinstance(given, str) and given.lstrip().startswith(start):
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(given)
     return given

@@ -122,6 +122,11 @@ def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
             stack.pop()
 
 
+def without_empty(**facts: Any) -> dict[str, Any]:
+    """What a parser remembers, without what is empty."""
+    return {name: value for name, value in facts.items() if value}
+
+
 def as_line(value: Any) -> bytes:
     """JSON in one line; also for numbers beyond 64 bits and lone surrogates."""
     try:

@@ -1,4 +1,4 @@
-"""Cline: where its tasks and, since version 4.1, its sessions are."""
+"""Cline: its tasks and, since version 4.1, its sessions."""
 
 from __future__ import annotations
 

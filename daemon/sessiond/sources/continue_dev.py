@@ -24,7 +24,7 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.disk import small_file
 from sessiond.sourcekit.folders import of_uri
-from sessiond.sourcekit.toolbox import Toolbox, event_of
+from sessiond.sourcekit.toolbox import Toolbox, arguments_in, event_of
 from sessiond.sourcekit.values import (
     as_count,
     as_dict,
@@ -218,7 +218,10 @@ class _Reader:
             function = as_dict(as_dict(call).get("function"))
             call_id = as_text(as_dict(call).get("id"))
             if call_id is None or call_id not in known:
-                given, tool = _arguments(function.get("arguments")), as_text(function.get("name"))
+                given, tool = (
+                    arguments_in(function.get("arguments"), ""),
+                    as_text(function.get("name")),
+                )
                 at = f"/message/toolCalls/{number}/function/arguments"
                 record.events.append(_made(tool, given, call_id, at))
         record.usage = _usage(as_dict(message.get("usage")), record.native_id, record.model)
@@ -236,7 +239,7 @@ def _call(state: dict[str, Any], place: str) -> Event:
     given, pointer = state.get("parsedArgs"), f"{place}/parsedArgs"
     if not isinstance(given, dict) or not given:
         given, pointer = (
-            _arguments(function.get("arguments")),
+            arguments_in(function.get("arguments"), ""),
             f"{place}/toolCall/function/arguments",
         )
     call_id = as_text(state.get("toolCallId"))
@@ -249,13 +252,6 @@ def _call(state: dict[str, Any], place: str) -> Event:
     if event.status == "ok" and (failed or named):
         event.status = "error"
     return event
-
-
-def _arguments(given: Any) -> Any:
-    try:
-        return orjson.loads(given) if isinstance(given, str) else given
-    except orjson.JSONDecodeError:
-        return given
 
 
 def _add_context(record: Record, listed: Any) -> None:

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: where its sessions are, and what they are called."""
+"""GitHub Copilot CLI: event logs, sessions of its first releases, and what requests used."""
 
 from __future__ import annotations
 

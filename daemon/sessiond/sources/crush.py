@@ -1,4 +1,4 @@
-"""Crush: where its databases are. Each project has its own; a registry lists them."""
+"""Crush: the databases of its projects, each with its sessions; a registry lists them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sessiond.sourcekit.base import (
     Table,
     Usage,
 )
-from sessiond.sourcekit.disk import small_json
+from sessiond.sourcekit.disk import KeptFile
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.toolbox import Toolbox
 from sessiond.sourcekit.values import (
@@ -59,21 +59,14 @@ class CrushSource(InTables):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._registered: tuple[int, dict[str, str]] = (0, {})
+        self._registered = KeptFile(_registered_in, _LARGEST_REGISTRY)
 
     def places(self) -> list[str]:
         return list(self.projects())
 
     def projects(self) -> Mapping[str, str]:
         """The folder of each project by the folder of its data, as registered."""
-        path = os.path.join(self._global_data(), _REGISTRY)
-        try:
-            changed = disk.stat_of(path).st_mtime_ns
-        except OSError:
-            return {}
-        if changed != self._registered[0]:
-            self._registered = changed, dict(_listed(small_json(path, _LARGEST_REGISTRY)))
-        return self._registered[1]
+        return self._registered.of(os.path.join(self._global_data(), _REGISTRY))
 
     def layout(self, foreign: Foreign) -> Layout:
         folder = os.path.dirname(foreign.path)
@@ -86,11 +79,13 @@ class CrushSource(InTables):
         return self.moved("CRUSH_GLOBAL_DATA") or os.path.join(data, "crush")
 
 
-def _listed(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for project in map(as_dict, as_list(registry.get("projects"))):
-        folder, data = absolute(project.get("path")), absolute(project.get("data_dir"))
+def _registered_in(data: bytes) -> dict[str, str]:
+    folders = {}
+    for project in map(as_dict, as_list(as_dict(decoded(data)).get("projects"))):
+        folder, kept = absolute(project.get("path")), absolute(project.get("data_dir"))
         if folder:
-            yield data or os.path.join(folder, _FOLDER), folder
+            folders[kept or os.path.join(folder, _FOLDER)] = folder
+    return folders
 
 
 # -- the tables; times are in seconds

@@ -1,4 +1,4 @@
-"""Droid (Factory): where its sessions are, and what they are called."""
+"""Droid (Factory): its sessions, and what they used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goose: where its database of sessions is."""
+"""Goose: its database of sessions."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from sessiond.sourcekit.toolbox import Toolbox, event_of
 from sessiond.sourcekit.values import (
     as_count,
     as_dict,
+    as_dollars,
     as_list,
     as_text,
     as_time,
@@ -115,6 +116,7 @@ class GooseTables(Layout):
         parent = as_text(facts.get("parent_session_id"))
         is_subagent = bool(parent) or facts.get("session_type") == "sub_agent"
         title = as_text(facts.get("name")) or as_text(facts.get("description")) or ""
+        resume = ("goose", "session", "--resume", "--session-id", conversation)
         return Conversation(
             SessionSpec(
                 conversation,
@@ -122,7 +124,7 @@ class GooseTables(Layout):
                 parent=parent,
                 call_id=starting_call(db, parent, conversation) if parent else None,
                 title=None if title in _UNNAMED else title,
-                resume=() if is_subagent else _resume(conversation),
+                resume=() if is_subagent else resume,
             ),
             project=as_text(facts.get("working_dir")),
             project_rank=_BY_SESSION,
@@ -257,8 +259,6 @@ def _usage(spent: dict[str, Any], record: Record) -> Usage | None:
     given, said, read, written = (as_count(spent.get(f"{name}_tokens")) for name in _TOKENS)
     if not any((given, said, read, written)):
         return None
-    cost = spent.get("cost")
-    counted = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < 1e6
     return Usage(
         message_id=record.native_id,
         model=record.model,
@@ -267,12 +267,8 @@ def _usage(spent: dict[str, Any], record: Record) -> Usage | None:
         output_tokens=said,
         cache_write_tokens=written,
         cache_read_tokens=read,
-        cost_usd=float(cost) if counted and cost is not None else None,
+        cost_usd=as_dollars(spent.get("cost")),
     )
-
-
-def _resume(session: str) -> tuple[str, ...]:
-    return ("goose", "session", "--resume", "--session-id", session)
 
 
 def _content(text: Any) -> Any:

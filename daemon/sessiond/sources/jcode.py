@@ -1,4 +1,4 @@
-"""jcode by cnjack: where its sessions, teammates and overflowed outputs are."""
+"""jcode by cnjack: its sessions, teammates and overflowed outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sessiond.sourcekit.base import (
     whole_json,
 )
 from sessiond.sourcekit.disk import KeptFile, first_line
-from sessiond.sourcekit.toolbox import Toolbox
+from sessiond.sourcekit.toolbox import Toolbox, arguments_in
 from sessiond.sourcekit.values import as_dict, as_list, as_milliseconds, as_text, as_time
 
 _PLACES = (".jcode", ".jcoding")  # today's and that of the first release
@@ -254,7 +254,7 @@ class JcodeParser:
         if call_id is None:
             self._calls += 1
             call_id = f"{self._session}#{self._calls}"
-        given = _given(value.get("args"))
+        given = arguments_in(value.get("args"), "")
         starts = as_text(as_dict(given).get("name")) if _TOOLS.kind(tool) == kinds.AGENT else None
         self._waiting = self._waiting[-_MOST_WAITING:]
         self._waiting.append((tool or "", call_id, record.subagent or "", starts or ""))
@@ -385,16 +385,6 @@ _READERS: dict[str, Callable[[JcodeParser, Record, dict[str, Any]], None]] = {
 
 def _note(record: Record, lines: Sequence[str | None], label: str) -> None:
     record.say("system", "\n".join(filter(None, lines)), label)
-
-
-def _given(args: Any) -> Any:
-    """The arguments, which are JSON in a string."""
-    if not isinstance(args, str):
-        return args
-    try:
-        return orjson.loads(args)
-    except orjson.JSONDecodeError:
-        return args
 
 
 def _overflow(output: str, call_id: str | None) -> str | None:

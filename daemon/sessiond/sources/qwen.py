@@ -1,4 +1,4 @@
-"""Qwen Code: where its chats are, and which session each one belongs to."""
+"""Qwen Code: its chats, and the subagents that they started."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from sessiond.sourcekit.values import (
     is_uuid,
     scoped,
     strings,
+    without_empty,
 )
 
 _CHATS, _ARCHIVE, _SUBAGENTS = "chats", "archive", "subagents"
@@ -173,8 +174,9 @@ class QwenParser:
         self._reported: list[list[Any]] = as_list(state.get("reported"))
 
     def state(self) -> dict[str, Any]:
-        kept = {"last": self._last, "parts": dict(self._parts), "reported": list(self._reported)}
-        return {name: value for name, value in kept.items() if value}
+        return without_empty(
+            last=self._last, parts=dict(self._parts), reported=list(self._reported)
+        )
 
     def parse(self, value: dict[str, Any]) -> Record:
         kind = as_text(value.get("type")) or "unknown"

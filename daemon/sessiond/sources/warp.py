@@ -1,4 +1,4 @@
-"""Warp: where the database of its terminal is, which also has what its agent was asked."""
+"""Warp: the database of its terminal, which also has what its agent was asked."""
 
 from __future__ import annotations
 

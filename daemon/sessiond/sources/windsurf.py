@@ -1,4 +1,4 @@
-"""Windsurf: where the databases of the editor's windows are, which have its chats."""
+"""Windsurf: the databases of the editor's windows, which have its chats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zed: where the database of its agent's threads is."""
+"""Zed: the database of its agent's threads."""
 
 from __future__ import annotations
 

@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sess_common.decode import decode
-from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec, Source, whole_json
-from sessiond.sourcekit.disk import small_file, small_json
+from sessiond.sourcekit.disk import KeptFile, small_file, small_json
 from sessiond.sourcekit.values import as_list, as_text
-
-__all__ = ["SENT", "SHOWN", "EditorTaskSource"]
 
 SENT, SHOWN = "api_conversation_history.json", "ui_messages.json"
 _ITEM, _METADATA, _INDEX = "history_item.json", "task_metadata.json", "_index.json"
@@ -65,7 +62,7 @@ class _Tasks:
 
     def __init__(self, source: EditorTaskSource) -> None:
         self._source = source
-        self._indexes: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._indexes = KeptFile(_tasks_in, _LARGEST_INDEX)
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         from sessiond.families.editor_tasks import task as tasks  # when something changed
@@ -86,30 +83,23 @@ class _Tasks:
     def _facts(self, folder: str, task: str) -> dict[str, Any]:
         """What is recorded about a task, beside its messages and in the extension's index."""
         tasks = os.path.dirname(folder)
-        facts = dict(self._index(os.path.join(os.path.dirname(tasks), _HISTORY)).get(task, {}))
-        facts |= self._index(os.path.join(tasks, _INDEX)).get(task, {})
+        facts = dict(self._indexes.of(os.path.join(os.path.dirname(tasks), _HISTORY)).get(task, {}))
+        facts |= self._indexes.of(os.path.join(tasks, _INDEX)).get(task, {})
         facts |= small_json(os.path.join(folder, _METADATA), _LARGEST_FACTS)
         facts |= small_json(os.path.join(folder, _ITEM), _LARGEST_FACTS)
         if task.isdecimal():
             facts["started"] = int(task)  # older versions name tasks by their time
         return facts
 
-    def _index(self, path: str) -> dict[str, Any]:
-        """An index of tasks by id, kept until it changes."""
-        try:
-            changed = disk.stat_of(path).st_mtime_ns
-        except OSError:
-            return {}
-        kept = self._indexes.get(path)
-        if kept is None or kept[0] != changed:
-            try:
-                value, _ = decode(small_file(path, _LARGEST_INDEX))
-            except ValueError:
-                value = None
-            listed = as_list(value.get("entries") if isinstance(value, dict) else value)
-            named = {str(one["id"]): one for one in listed if isinstance(one, dict) and "id" in one}
-            kept = self._indexes[path] = changed, named
-        return kept[1]
+
+def _tasks_in(data: bytes) -> dict[str, Any]:
+    """The tasks of an index by their ids."""
+    try:
+        value, _ = decode(data)
+    except ValueError:
+        return {}
+    listed = as_list(value.get("entries") if isinstance(value, dict) else value)
+    return {str(one["id"]): one for one in listed if isinstance(one, dict) and "id" in one}
 
 
 def _listed(value: Any) -> list[dict[str, Any]]:

@@ -10,7 +10,15 @@ from sess_schema import kinds, labels
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import LINK_RESULT, Event, Link, Record, Usage
 from sessiond.sourcekit.toolbox import Toolbox, event_of, one_line
-from sessiond.sourcekit.values import as_count, as_dict, as_list, as_milliseconds, as_text, as_time
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_dollars,
+    as_list,
+    as_milliseconds,
+    as_text,
+    as_time,
+)
 
 _ABORTED = "MessageAbortedError"
 # Parts that mark where steps begin and end, or name what the step left on disk.
@@ -24,7 +32,7 @@ def read_message(value: dict[str, Any]) -> Record:
     record.parent_id = as_text(info.get("parentID"))
     record.ts = as_time(as_dict(info.get("time")).get("created"))
     record.model = _model(info)
-    record.cwd = _folder(info.get("path"))
+    record.cwd = as_text(info.get("path")) or as_text(as_dict(info.get("path")).get("cwd"))
     parts = list(_parts(value.get("parts"), record))
     if role == "user":
         _read_prompt(record, info, parts)
@@ -127,10 +135,6 @@ def _model(info: dict[str, Any]) -> str | None:
         return None  # the model that was chosen, not one that answered
     model = as_dict(info.get("model"))
     return as_text(info.get("modelID")) or as_text(model.get("modelID")) or as_text(model.get("id"))
-
-
-def _folder(path: Any) -> str | None:
-    return as_text(path) or as_text(as_dict(path).get("cwd"))
 
 
 # -- the second generation: typed rows, an answer with everything it contains
@@ -355,8 +359,6 @@ def _between(start: Any, end: Any) -> int | None:
 
 # -- tokens; input is counted without what came from the cache
 
-_HIGHEST_COST = 1e6
-
 
 def usage_of(info: dict[str, Any], steps: Sequence[dict[str, Any]], record: Record) -> Usage | None:
     """The sum of a message's steps; of several, the message itself repeats only the last."""
@@ -364,7 +366,9 @@ def usage_of(info: dict[str, Any], steps: Sequence[dict[str, Any]], record: Reco
     if not isinstance(counted[0].get("tokens"), dict):
         return None
     uses = [_tokens(step["tokens"]) for step in counted]
-    cost = _cost(info) or sum(_cost(step) or 0.0 for step in counted)
+    cost = as_dollars(info.get("cost")) or sum(
+        as_dollars(step.get("cost")) or 0.0 for step in counted
+    )
     given, said, thought, written, read = map(sum, zip(*uses, strict=True))
     if not any((given, said, written, read)):
         return None
@@ -390,10 +394,3 @@ def _tokens(tokens: dict[str, Any]) -> tuple[int, int, int, int, int]:
     # Some versions count reasoning as output already; the total tells which.
     included = total and total == given + said + read + written
     return given, said if included else said + thought, thought, written, read
-
-
-def _cost(value: dict[str, Any]) -> float | None:
-    cost = value.get("cost")
-    if not isinstance(cost, (int, float)) or isinstance(cost, bool):
-        return None
-    return float(cost) if 0 < cost < _HIGHEST_COST else None

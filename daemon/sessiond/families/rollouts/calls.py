@@ -13,7 +13,15 @@ from sess_schema.calls import path_in, progress
 from sessiond.families.rollouts.prompts import images_of, joined
 from sessiond.sourcekit.base import Described, Event, Result
 from sessiond.sourcekit.toolbox import edits_of_arguments, edits_of_patch
-from sessiond.sourcekit.values import OPAQUE, as_dict, as_list, as_milliseconds, as_text, strings
+from sessiond.sourcekit.values import (
+    OPAQUE,
+    as_dict,
+    as_list,
+    as_milliseconds,
+    as_text,
+    strings,
+    without_empty,
+)
 
 _TOOLS = {
     kinds.SHELL: (
@@ -122,7 +130,7 @@ def _summary(tool: str | None, given: Any) -> str:
         return given
     values = as_dict(given)
     if tool == "update_plan":
-        return _plan(values)
+        return progress(as_list(values.get("plan")))
     asked = values.get("questions")
     if isinstance(asked, list):
         return " / ".join(filter(None, (_first(one, "question") for one in asked)))
@@ -138,10 +146,6 @@ def _summary(tool: str | None, given: Any) -> str:
         return " / ".join(query for query in queries if isinstance(query, str))
     texts = (text for value in values.values() if (text := as_text(value)))
     return next(texts, "") or ", ".join(sorted(values))
-
-
-def _plan(values: dict[str, Any]) -> str:
-    return progress(as_list(values.get("plan")))
 
 
 def _first(given: Any, *names: str) -> str:
@@ -287,12 +291,11 @@ class Outcomes:
         self._answered = [*filter(as_text, as_list(state.get("answered")))]
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "outcomes": dict(self._pending),
-            "calls": dict(self._open),
-            "answered": list(self._answered),
-        }
-        return {name: value for name, value in kept.items() if value}
+        return without_empty(
+            outcomes=dict(self._pending),
+            calls=dict(self._open),
+            answered=list(self._answered),
+        )
 
     def begin(self, call: Event) -> None:
         if call.call_id:

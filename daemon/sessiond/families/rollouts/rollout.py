@@ -23,6 +23,7 @@ from sessiond.sourcekit.values import (
     as_time,
     is_uuid,
     strings,
+    without_empty,
 )
 
 _SILENT = frozenset(
@@ -53,19 +54,18 @@ class RolloutParser:
         self._outcomes = Outcomes(state)
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "begun": self._has_meta,
-            "ts": self._last_ts,
-            "model": self._model,
-            "goal": self._goal,
-            "items": self._has_items,
-            "encrypted": self._encrypted,
-            "mirrors": list(self._mirrors),
-            "identity": self._identity.state(),
-            "tokens": self._tokens.state(),
+        return without_empty(
+            begun=self._has_meta,
+            ts=self._last_ts,
+            model=self._model,
+            goal=self._goal,
+            items=self._has_items,
+            encrypted=self._encrypted,
+            mirrors=list(self._mirrors),
+            identity=self._identity.state(),
+            tokens=self._tokens.state(),
             **self._outcomes.state(),
-        }
-        return {name: value for name, value in kept.items() if value}
+        )
 
     def parse(self, value: dict[str, Any]) -> Record:
         kind, payload, place = _unwrapped(value)
@@ -226,13 +226,12 @@ class Identity:
         }
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "origin": self._origin,
-            "turn": self._turn,
-            "chain": self._chain,
-            "said": dict(self._counts),
-        }
-        return {name: value for name, value in kept.items() if value}
+        return without_empty(
+            origin=self._origin,
+            turn=self._turn,
+            chain=self._chain,
+            said=dict(self._counts),
+        )
 
     @property
     def scope(self) -> str:
@@ -298,14 +297,13 @@ class Tokens:
         self._window = as_count(state.get("window"))  # the model's context size
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "inherits": self._inherits,
-            "total": self._total,
-            "counted": self._counted,
-            "recorded": self._recorded,
-            "window": self._window,
-        }
-        return {name: value for name, value in kept.items() if value}
+        return without_empty(
+            inherits=self._inherits,
+            total=self._total,
+            counted=self._counted,
+            recorded=self._recorded,
+            window=self._window,
+        )
 
     def inherit(self) -> None:
         """Called when the first total includes the usage of another thread."""

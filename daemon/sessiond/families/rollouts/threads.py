@@ -14,7 +14,7 @@ import orjson
 from sessiond.reading import tail
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
-from sessiond.sourcekit.disk import small_file
+from sessiond.sourcekit.disk import KeptFile
 from sessiond.sourcekit.values import as_dict, as_text
 
 if TYPE_CHECKING:
@@ -134,32 +134,20 @@ LIST = "session_index.jsonl"
 _DATABASE = re.compile(r"state_(\d{1,9})\.sqlite")
 _LARGEST = 4 << 20
 _THREAD = "thread/"  # before the key of a known name
-_Mark = tuple[object, ...]
 
 
 class ThreadNames:
     """Looks names up when a rollout is read; keeps them until their file changes."""
 
     def __init__(self) -> None:
-        self._listed: dict[str, tuple[_Mark, dict[str, str]]] = {}
-        self._stored: dict[str, tuple[_Mark, dict[str, str]]] = {}
+        self._listed = KeptFile(_listed, _LARGEST)
+        self._stored: dict[str, tuple[tuple[object, ...], dict[str, str]]] = {}
 
     def of(self, home: str, folders: Sequence[str]) -> Mapping[str, str]:
         """Names by thread; `folders` may hold a database, whose names are the newer ones."""
-        listed = self._in_list(os.path.join(home, LIST))
+        listed = self._listed.of(os.path.join(home, LIST))
         newest = next(iter(databases(folders)), None)
         return ChainMap(self._in_database(newest), listed) if newest else listed
-
-    def _in_list(self, path: str) -> dict[str, str]:
-        try:
-            file = disk.lstat_of(path)
-        except OSError:
-            return {}
-        mark = file.st_mtime_ns, file.st_size
-        kept = self._listed.get(path)
-        if kept is None or kept[0] != mark:
-            kept = self._listed[path] = mark, _listed(path)
-        return kept[1]
 
     def _in_database(self, path: str) -> dict[str, str]:
         from sessiond.sourcekit import foreign  # few have a database
@@ -223,10 +211,10 @@ def stored(foreign: Foreign) -> Iterator[tuple[str, str]]:
             yield thread, _line(name)
 
 
-def _listed(path: str) -> dict[str, str]:
+def _listed(data: bytes) -> dict[str, str]:
     """The list is only appended to; the last name of a thread counts."""
     names: dict[str, str] = {}
-    for line in small_file(path, _LARGEST).split(b"\n"):
+    for line in data.split(b"\n"):
         try:
             entry = orjson.loads(line)
         except orjson.JSONDecodeError:

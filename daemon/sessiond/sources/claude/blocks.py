@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from sessiond.sourcekit.base import Event, Result
+from sessiond.sourcekit.toolbox import event_of
 from sessiond.sourcekit.values import (
     NAMELESS,
     as_dict,
@@ -14,7 +15,6 @@ from sessiond.sourcekit.values import (
     as_text,
     content_blocks,
     result_text,
-    searchable_input,
     strings,
 )
 from sessiond.sources.claude.calls import describe, hunks_of_result
@@ -71,19 +71,7 @@ def assistant_event(
 
 def tool_call(name: Any, call_id: str | None, given: Any, pointer: str) -> Event:
     tool = as_text(name)
-    described = describe(tool, given)
-    return Event(
-        "tool_use",
-        tool=tool,
-        status="pending",
-        summary=described.summary,
-        input=searchable_input(given),
-        call_id=call_id,
-        pointer=pointer,
-        files=described.files,
-        kind=described.kind,
-        edits=described.edits,
-    )
+    return event_of(describe(tool, given), tool, given, call_id, pointer)
 
 
 def other_event(block: dict[str, Any]) -> Event | None:

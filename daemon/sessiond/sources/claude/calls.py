@@ -9,8 +9,8 @@ from sess_schema import kinds
 from sess_schema.calls import named, path_in, progress
 from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.base import Described
-from sessiond.sourcekit.toolbox import as_hunk, edits_of_arguments
-from sessiond.sourcekit.values import as_list, as_text
+from sessiond.sourcekit.toolbox import as_hunk, edits_of_arguments, one_line
+from sessiond.sourcekit.values import as_dict, as_list, as_text
 
 _TOOLS = {
     kinds.SHELL: ("Bash", "PowerShell", "bash", "bash_code_execution"),
@@ -28,11 +28,11 @@ _TOOLS = {
     kinds.MCP: ("ListMcpResourcesTool", "ReadMcpResourceTool"),
 }
 _KINDS = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
+_TEXT_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor"})
 _EDITOR_KINDS = {
+    **dict.fromkeys(("str_replace", "insert"), kinds.EDIT),
     "view": kinds.READ,
     "create": kinds.WRITE,
-    "str_replace": kinds.EDIT,
-    "insert": kinds.EDIT,
 }
 _EDIT_ARGUMENTS = ("old_string", "new_string", "old_str", "new_str", "patch")  # of any tool
 
@@ -50,13 +50,12 @@ def describe(tool: str | None, given: Any) -> Described:
 
 def hunks_of_result(details: Any) -> Hunks:
     """The changed lines, with their numbers in the file."""
-    patch = details.get("structuredPatch") if isinstance(details, dict) else None
-    hunks = map(as_hunk, patch) if isinstance(patch, list) else ()
+    hunks = map(as_hunk, as_list(as_dict(details).get("structuredPatch")))
     return tuple(hunk for hunk in hunks if hunk is not None)
 
 
 def _kind(tool: str | None, given: Any) -> str:
-    if tool in TEXT_EDITORS and isinstance(given, dict):
+    if tool in _TEXT_EDITORS and isinstance(given, dict):
         return _EDITOR_KINDS.get(as_text(given.get("command")) or "", kinds.OTHER)
     if tool is not None and tool.startswith("mcp__"):
         return kinds.MCP
@@ -65,7 +64,7 @@ def _kind(tool: str | None, given: Any) -> str:
 
 def _edits(tool: str | None, given: dict[str, Any]) -> tuple[Edit, ...]:
     path = path_of(given)
-    if tool in TEXT_EDITORS and given.get("command") == "insert":
+    if tool in _TEXT_EDITORS and given.get("command") == "insert":
         text = as_text(given.get("insert_text")) or as_text(given.get("new_str"))
         return (Edit(path, "", text),) if path and text else ()
     return edits_of_arguments(path, given)
@@ -73,29 +72,14 @@ def _edits(tool: str | None, given: dict[str, Any]) -> tuple[Edit, ...]:
 
 # -- the input in one line, and the files that it names
 
-_LONGEST = 1000  # the whole input is stored too
 _PROMPT = 80
-
-_ACTIONS = {
-    "Read": "read",
-    "NotebookRead": "read",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "NotebookEdit": "edit",
-    "Write": "write",
-}
-TEXT_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor"})
-_TEXT_EDITOR_ACTIONS = {"view": "read", "create": "write", "str_replace": "edit", "insert": "edit"}
+_ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
 
 
 def touched_files(tool: str | None, given: Any) -> tuple[tuple[str, str], ...]:
     """(path, action) of the file that a call reads or changes."""
-    if tool is None or not isinstance(given, dict):
-        return ()
-    action = _ACTIONS.get(tool)
-    if tool in TEXT_EDITORS:
-        action = _TEXT_EDITOR_ACTIONS.get(as_text(given.get("command")) or "")
-    path = path_of(given)
+    action = _ACTIONS.get(_kind(tool, given))
+    path = path_of(given) if isinstance(given, dict) else ""
     return ((path, action),) if action and path else ()
 
 
@@ -104,12 +88,7 @@ def summarize(tool: str | None, given: Any) -> str:
     if not isinstance(given, dict):
         return ""
     special = _SUMMARIES.get(tool or "")
-    text = special(given) if special else ", ".join(sorted(given))
-    if len(text) > 4 * _LONGEST:
-        text = text[: 4 * _LONGEST]
-    if "\n" in text or "\r" in text:
-        text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+    return one_line(special(given) if special else ", ".join(sorted(given)))
 
 
 def path_of(given: dict[str, Any]) -> str:
@@ -117,15 +96,7 @@ def path_of(given: dict[str, Any]) -> str:
 
 
 def _first_text(given: dict[str, Any], *names: str) -> str:
-    for name in names:
-        text = as_text(given.get(name))
-        if text:
-            return text
-    return ""
-
-
-def _items(given: dict[str, Any], name: str) -> list[Any]:
-    return as_list(given.get(name))
+    return next((text for name in names if (text := as_text(given.get(name)))), "")
 
 
 def _value(*names: str) -> Callable[[dict[str, Any]], str]:
@@ -143,7 +114,7 @@ def _edit(given: dict[str, Any]) -> str:
 
 
 def _multi_edit(given: dict[str, Any]) -> str:
-    path, edits = path_of(given), len(_items(given, "edits"))
+    path, edits = path_of(given), len(as_list(given.get("edits")))
     return f"{path} ({edits} edit{'' if edits == 1 else 's'})" if path else ""
 
 
@@ -174,7 +145,7 @@ def _agent(given: dict[str, Any]) -> str:
 
 
 def _todos(given: dict[str, Any]) -> str:
-    return progress(_items(given, "todos"))
+    return progress(as_list(given.get("todos")))
 
 
 def _skill(given: dict[str, Any]) -> str:
@@ -184,7 +155,7 @@ def _skill(given: dict[str, Any]) -> str:
 
 
 def _question(given: dict[str, Any]) -> str:
-    questions = (q for q in _items(given, "questions") if isinstance(q, dict))
+    questions = (q for q in as_list(given.get("questions")) if isinstance(q, dict))
     return " / ".join(filter(None, (_first_text(q, "question") for q in questions)))
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sess_schema import labels
 from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, Result, SessionSpec
+from sessiond.sourcekit.toolbox import event_of
 from sessiond.sourcekit.values import (
     OPAQUE,
     as_dict,
@@ -17,7 +18,6 @@ from sessiond.sourcekit.values import (
     as_time,
     content_blocks,
     result_text,
-    searchable_input,
     strings,
 )
 from sessiond.sources.cursor.richtext import structured
@@ -180,21 +180,11 @@ def _tool_call(place: str, block: dict[str, Any]) -> Event:
     tool = as_text(block.get("toolName")) or as_text(block.get("name"))
     name = next((name for name in ("args", "input", "arguments") if name in block), "input")
     given = structured(block.get(name))
-    described = describe(tool, given)
     call_id = _call_id(block)
-    return Event(
-        "tool_use",
-        tool=tool,
-        # Transcripts have no call ids, and no results that would need them.
-        status="pending" if call_id else None,
-        summary=described.summary,
-        input=searchable_input(given),
-        call_id=call_id,
-        pointer=f"{place}/{name}",
-        files=described.files,
-        kind=described.kind,
-        edits=described.edits,
-    )
+    event = event_of(describe(tool, given), tool, given, call_id, f"{place}/{name}")
+    # Transcripts have no call ids, and no results that would need them.
+    event.status = "pending" if call_id else None
+    return event
 
 
 def _call_id(value: dict[str, Any]) -> str | None:

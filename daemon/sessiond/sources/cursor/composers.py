@@ -79,7 +79,9 @@ def _read(facts: dict[str, Any], composer_id: str) -> Composer:
         agent_type=as_text(info.get("subagentTypeName")),
         subagents=_ids(facts.get("subagentComposerIds"), facts.get("subComposerIds")),
         workspace=facts.get("workspaceIdentifier"),
-        repos=_repos(facts.get("trackedGitRepos")),
+        repos=_ids(
+            [as_dict(repo).get("repoPath") for repo in as_list(facts.get("trackedGitRepos"))]
+        ),
         costs=_costs(facts.get("usageData")),
         notes=notes_of(facts, composer_id),
     )
@@ -97,10 +99,6 @@ def _ids(*lists: Any) -> list[str]:
     """The strings of the lists, each once."""
     texts = (as_text(item) for items in lists for item in as_list(items))
     return [*dict.fromkeys(text for text in texts if text)]
-
-
-def _repos(value: Any) -> list[str]:
-    return _ids([as_dict(repo).get("repoPath") for repo in as_list(value)])
 
 
 def _branch(facts: dict[str, Any]) -> str | None:
@@ -203,7 +201,7 @@ class Headers:
         if rowid != self._state.get("headers"):
             self._state["headers"] = rowid
             yield from self._differing(
-                {composer_id: entry[1] for composer_id, entry in self._entries().items()}
+                {composer_id: now for composer_id, (_, now) in self._entries().items()}
             )
         if complete and self._has_table:
             rows = self._foreign.rows(f"SELECT composerId, value FROM {_TABLE}")
@@ -217,12 +215,13 @@ class Headers:
             if (before is None or before.digest != now) and self._current(composer_id) == now:
                 yield composer_id
 
-    def _current(self, composer_id: str) -> int | None:
+    def _header(self, composer_id: str) -> tuple[Composer, int] | None:
         row = self._row(composer_id)
-        if row:
-            return row[1]
-        listed = self._entries().get(composer_id)
-        return listed[1] if listed else None
+        return row[:2] if row else self._entries().get(composer_id)
+
+    def _current(self, composer_id: str) -> int | None:
+        header = self._header(composer_id)
+        return header[1] if header else None
 
     def item(self, composer_id: str) -> Item | None:
         """What to remember about a header."""
@@ -230,11 +229,8 @@ class Headers:
         return Item(HEADER + composer_id, 0, now) if now is not None else None
 
     def get(self, composer_id: str) -> Composer:
-        row = self._row(composer_id)
-        if row:
-            return row[0]
-        listed = self._entries().get(composer_id)
-        return listed[0] if listed else Composer(composer_id)
+        header = self._header(composer_id)
+        return header[0] if header else Composer(composer_id)
 
     def is_subagent(self, composer_id: str) -> bool:
         row = self._row(composer_id)

@@ -419,7 +419,7 @@ def describe(tool: str | None, call: dict[str, Any]) -> Described:
     """`call` has the arguments and, once it ended, the displayed result."""
     given = as_dict(call.get("args"))
     kind = _kind(tool, call)
-    path = _path(given)
+    path = path_in(named(given))
     edits: tuple[Edit, ...] = ()
     if kind in (kinds.WRITE, kinds.EDIT):
         diff = as_text(as_dict(call.get("resultDisplay")).get("fileDiff"))
@@ -484,10 +484,6 @@ def _kind(tool: str | None, call: dict[str, Any]) -> str:
     if as_text(call.get("agentId")):
         return kinds.AGENT
     return kinds.MCP if name.startswith("mcp_") or "__" in name else kinds.OTHER
-
-
-def _path(given: dict[str, Any]) -> str:
-    return path_in(named(given))
 
 
 def _files(kind: str, given: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:

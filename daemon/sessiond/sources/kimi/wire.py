@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
-
-import orjson
 
 from sess_schema import kinds, labels
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Event, Record, Result, Retire, SessionSpec, Usage
-from sessiond.sourcekit.toolbox import Toolbox, event_of, run_by_user
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_list, as_text, as_time, strings
+from sessiond.sourcekit.toolbox import Toolbox, arguments_in, event_of, run_by_user
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_line,
+    as_list,
+    as_text,
+    as_time,
+    strings,
+    without_empty,
+)
 
 
 class WireParser:
@@ -211,13 +217,12 @@ class CodeRecords:
         self._calls = as_dict(state.get("calls"))  # by the id in the log: in any session
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "model": self._model,
-            "step": self._step,
-            "refused": list(self._refused),
-            "calls": dict(self._calls),
-        }
-        return {name: value for name, value in kept.items() if value}
+        return without_empty(
+            model=self._model,
+            step=self._step,
+            refused=list(self._refused),
+            calls=dict(self._calls),
+        )
 
     def read(self, value: dict[str, Any], native_id: str | None) -> Record:
         kind = as_text(value.get("type")) or "unknown"
@@ -381,9 +386,7 @@ _COUNTS = (
 
 def call(name: Any, given: Any, call_id: Any, pointer: str | None) -> Event:
     """Kimi CLI writes arguments as JSON in a string."""
-    if isinstance(given, str):
-        with suppress(orjson.JSONDecodeError):
-            given = orjson.loads(given)
+    given = arguments_in(given, "")
     tool, fields = as_text(name), as_dict(given)
     described = _TOOLS.describe(tool, given, edits=_replaced(fields))
     return event_of(described, tool, given, as_text(call_id), pointer)

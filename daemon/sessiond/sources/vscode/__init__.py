@@ -158,9 +158,9 @@ class _Chats:
 def _storage(path: str) -> str:
     """The folder of a window below `workspaceStorage`; another one, without facts, if none is."""
     head, inside, rest = path.rpartition(os.sep + _WORKSPACES + os.sep)
-    return (
-        os.path.join(head, _WORKSPACES, rest.split(os.sep)[0]) if inside else os.path.dirname(path)
-    )
+    if not inside:
+        return os.path.dirname(path)
+    return os.path.join(head, _WORKSPACES, rest.split(os.sep)[0])
 
 
 def _is_transcript(head: bytes) -> bool:
@@ -285,16 +285,14 @@ class TraceParser:
             self._read_prompt(record, attrs)
         elif kind == "agent_response":
             record.role = "assistant"
-            text = _text(attrs.get("response") or attrs.get("content"))
-            record.say("assistant", text)
+            record.say("assistant", _text(attrs.get("response") or attrs.get("content")))
         elif kind == "tool_call":
             self._read_call(record, value, attrs)
         return record
 
     def _read_prompt(self, record: Record, attrs: dict[str, Any]) -> None:
         record.role = "user"
-        if text := _text(attrs.get("content")):
-            record.ask(text)
+        record.ask(_text(attrs.get("content")))
 
     def _read_call(self, record: Record, value: dict[str, Any], attrs: dict[str, Any]) -> None:
         record.role = "assistant"
