@@ -13,15 +13,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import (
-    Amount,
-    Chart,
-    Column,
-    Report,
-    Section,
-    ViewOptions,
-    columns_as,
-)
+from sess_cli.render.stats.report import Amount, Chart, Column, Report, Section, ViewOptions
 from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
 from sess_common.classes import dataclass, replace
@@ -38,8 +30,10 @@ _BLOCKS = "·░▒▓█"
 _GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
 _MARGIN = 5  # columns left of the year
 _COLUMNS = (
-    *columns_as(amounts.number, prompts="prompts", requests="responses", _tool_calls="tool calls"),
-    *columns_as(amounts.number, _sessions="sessions", tokens="tokens"),
+    *Column.several(
+        amounts.number, prompts="prompts", requests="responses", _tool_calls="tool calls"
+    ),
+    *Column.several(amounts.number, _sessions="sessions", tokens="tokens"),
     Column("_cost", "cost"),
 )
 _YEAR_CHART = Chart(

@@ -8,20 +8,10 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts, layout
-from sess_cli.render.stats.report import (
-    Chart,
-    Column,
-    Links,
-    Report,
-    Section,
-    ViewOptions,
-    columns_as,
-)
+from sess_cli.render.stats.report import Chart, Column, Links, Report, Section, ViewOptions
 from sess_common import paths, times
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import failures, interruptions
-from sess_schema.queries.views.failures import Failure, grouped
-from sess_schema.queries.views.interruptions import STEPS
 
 _HINT = (
     "`sess stats errors --explain CLASS` lists a class, `api CLASS` one of the API errors;"
@@ -96,28 +86,28 @@ def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
     return Report("errors", sections, facts=facts, code=0 if rows else 1)
 
 
-def _classes(all_failures: list[Failure], links: Links) -> list[dict[str, Any]]:
+def _classes(all_failures: list[failures.Failure], links: Links) -> list[dict[str, Any]]:
     return [
         {
             "class": name,
             "errors": len(group),
             "share": len(group) / len(all_failures),
-            "tools": [*grouped(group, lambda failure: failure.tool)],
+            "tools": [*failures.grouped(group, lambda failure: failure.tool)],
             "newest": times.iso(group[0].ts),
             "session": group[0].session,
             "event": links.key(group[0].event),
             "_link": links.event(group[0].session, group[0].event),
         }
-        for name, group in grouped(all_failures, lambda failure: failure.name).items()
+        for name, group in failures.grouped(all_failures, lambda failure: failure.name).items()
     ]
 
 
 def _counted(
-    kind: str, all_failures: list[Failure], key: Callable[[Failure], str]
+    kind: str, all_failures: list[failures.Failure], key: Callable[[failures.Failure], str]
 ) -> list[dict[str, Any]]:
     return [
         {kind: name, "errors": len(group), "share": len(group) / len(all_failures)}
-        for name, group in grouped(all_failures, key).items()
+        for name, group in failures.grouped(all_failures, key).items()
     ]
 
 
@@ -162,11 +152,11 @@ def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions
     step_columns = (
         Column("steps", "per turn"),
         Column("mean", "mean", amounts.decimal),
-        *columns_as(amounts.number, p50="p50", p90="p90", max="max"),
+        *Column.several(amounts.number, p50="p50", p90="p90", max="max"),
     )
     call_columns = (
         Column("tools", "tool calls in the turn"),
-        *columns_as(amounts.number, turns="turns", interrupted_turns="interrupted"),
+        *Column.several(amounts.number, turns="turns", interrupted_turns="interrupted"),
         Column("interruption_rate", "rate", amounts.percent),
     )
     sections = [
@@ -179,7 +169,7 @@ def interruptions_report(db: apsw.Connection, asked: Stats, options: ViewOptions
 
 def _range_of(least: int) -> str:
     """`0`, `1`, `2-4`, …, `50+`."""
-    after = next((step for step in STEPS if step > least), None)
+    after = next((step for step in interruptions.STEPS if step > least), None)
     if after is None:
         return f"{least}+"
     return f"{least}" if after == least + 1 else f"{least}-{after - 1}"

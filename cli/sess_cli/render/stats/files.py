@@ -8,26 +8,17 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts, layout
-from sess_cli.render.stats.report import (
-    Column,
-    Later,
-    Links,
-    Report,
-    Section,
-    ViewOptions,
-    columns_as,
-)
+from sess_cli.render.stats.report import Column, Later, Links, Report, Section, ViewOptions
 from sess_cli.render.tallies import money
 from sess_common import times
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import files
-from sess_schema.queries.views.files import Changes, File, Touched
 
-_EDIT_COLUMNS = columns_as(
+_EDIT_COLUMNS = Column.several(
     amounts.number, edits="edits", files="files", lines_added="lines +", lines_removed="lines -"
 )
-_COUNTS = columns_as(amounts.number, edits="edits", writes="writes", reads="reads")
+_COUNTS = Column.several(amounts.number, edits="edits", writes="writes", reads="reads")
 
 
 def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
@@ -60,7 +51,7 @@ def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     return Report("edits", sections, facts=facts)
 
 
-def _change_facts(changes: Changes) -> dict[str, Any]:
+def _change_facts(changes: files.Changes) -> dict[str, Any]:
     return {
         "edits": changes.calls,
         "files": len(changes.files),
@@ -76,7 +67,7 @@ def files_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     changed = sum(file.changes > 0 for file in touched)
     counts = f"{amounts.plural(changed, 'file')} changed, {len(touched) - changed:,} only read"
 
-    def row(file: File) -> dict[str, Any]:
+    def row(file: files.File) -> dict[str, Any]:
         return {"path": file.name, **_file_facts(file, asked.zone), "sessions": file.sessions}
 
     columns = (
@@ -118,7 +109,7 @@ def _sessions_report(db: apsw.Connection, asked: Stats, path: str) -> Report:
     return Report("files", sections, facts=[(path, counts)], code=0 if rows else 1)
 
 
-def _file_facts(touched: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
+def _file_facts(touched: files.File | files.Touched, zone: tzinfo | None) -> dict[str, Any]:
     return {
         "edits": touched.edits,
         "writes": touched.writes,

@@ -45,10 +45,10 @@ class Column:
     left: bool = False
     colour: str = "s0"  # on a page: one of the series s0 to s6, or bad
 
-
-def columns_as(form: Form, **heads: str) -> tuple[Column, ...]:
-    """Several of one form: `key="head"`."""
-    return tuple(Column(key, head, form) for key, head in heads.items())
+    @classmethod
+    def several(cls, form: Form, **heads: str) -> tuple[Column, ...]:
+        """Columns of one form: `key="head"`."""
+        return tuple(cls(key, head, form) for key, head in heads.items())
 
 
 class Amount(NamedTuple):

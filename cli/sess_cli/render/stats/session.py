@@ -17,8 +17,6 @@ from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures, overview
-from sess_schema.queries.views.failures import Failure
-from sess_schema.queries.views.overview import Analytics, SlowCall
 
 _SHOWN = 5
 
@@ -58,7 +56,7 @@ def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
     }
 
 
-def _place(call: SlowCall | Failure, links: Links) -> dict[str, Any]:
+def _place(call: overview.SlowCall | failures.Failure, links: Links) -> dict[str, Any]:
     return {"session": call.session, "event": links.key(call.event), "tool": call.tool}
 
 
@@ -95,7 +93,7 @@ def _head(db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
     yield "=" * 50
 
 
-def _analytics(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+def _analytics(terminal: Terminal, analytics: overview.Analytics) -> Iterator[str]:
     for name, value in _numbers(analytics):
         yield f"{name + ':':<16} {value}"
     if not analytics.tools:
@@ -113,7 +111,7 @@ def _analytics(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
     yield "-" * 48
 
 
-def _numbers(analytics: Analytics) -> Iterator[tuple[str, str]]:
+def _numbers(analytics: overview.Analytics) -> Iterator[tuple[str, str]]:
     """Recorded tokens; where there are none, an estimate marked as one."""
     numbers = analytics.numbers
     yield "Duration", amounts.duration(numbers.duration_ms)
@@ -143,7 +141,7 @@ def _numbers(analytics: Analytics) -> Iterator[tuple[str, str]]:
     yield "Cost", cost
 
 
-def _models(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+def _models(terminal: Terminal, analytics: overview.Analytics) -> Iterator[str]:
     for model, tally in analytics.models.items():
         if tally.requests:
             name = layout.pad(layout.cut(terminal.line(model), 34), 34)
@@ -153,13 +151,13 @@ def _models(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
             )
 
 
-def _slowest(links: Links, terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+def _slowest(links: Links, terminal: Terminal, analytics: overview.Analytics) -> Iterator[str]:
     for call in analytics.slowest:
         lead = f"  {amounts.duration(call.taken):>8}  {links.event(call.session, call.event)}  "
         yield _fitted(terminal, lead, f"{call.tool} {call.summary}")
 
 
-def _failures(links: Links, terminal: Terminal, failed: list[Failure]) -> Iterator[str]:
+def _failures(links: Links, terminal: Terminal, failed: list[failures.Failure]) -> Iterator[str]:
     for call in failed[:_SHOWN]:
         lead = f"  {links.event(call.session, call.event)}  "
         yield _fitted(terminal, lead, f"{call.tool}, {call.name}: {call.text}")
@@ -167,7 +165,7 @@ def _failures(links: Links, terminal: Terminal, failed: list[Failure]) -> Iterat
         yield f"  and {len(failed) - _SHOWN:,} more"
 
 
-def _files(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+def _files(terminal: Terminal, analytics: overview.Analytics) -> Iterator[str]:
     width = (terminal.width or 100) - 10
     for path, count in [*analytics.files.items()][: 2 * _SHOWN]:
         yield f"  {count:>6,}  {layout.cut_start(terminal.line(layout.home_short(path)), width)}"
@@ -175,7 +173,7 @@ def _files(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
         yield f"  and {len(analytics.files) - 2 * _SHOWN:,} more"
 
 
-def _commits(terminal: Terminal, analytics: Analytics) -> Iterator[str]:
+def _commits(terminal: Terminal, analytics: overview.Analytics) -> Iterator[str]:
     for sha, subject in analytics.commits:
         yield _fitted(terminal, f"  {terminal.line(sha)[:12]}  ", subject)
 

@@ -12,23 +12,13 @@ import apsw
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.calendar import days_between
-from sess_cli.render.stats.report import (
-    Amount,
-    Chart,
-    Column,
-    Links,
-    Report,
-    Section,
-    ViewOptions,
-    columns_as,
-)
+from sess_cli.render.stats.report import Amount, Chart, Column, Links, Report, Section, ViewOptions
 from sess_cli.render.tallies import cost, money, short
 from sess_common import times
 from sess_common.classes import dataclass, replace
 from sess_schema import objects
 from sess_schema.queries.stats import NONE, Stats, Tally
 from sess_schema.queries.views import explain
-from sess_schema.queries.views.explain import Line
 
 UNDATED = "undated"
 _MOST_COLUMNS = 110
@@ -128,10 +118,12 @@ _SERIES = 6  # models with a colour of their own
 _REST = f"s{_SERIES}"
 _COLUMNS = (
     Column("_cost", "cost"),
-    *columns_as(amounts.number, input_tokens="input", output_tokens="output"),
-    *columns_as(amounts.number, cache_write_tokens="cache write", cache_read_tokens="cache read"),
-    *columns_as(amounts.number, sessions="sessions", prompts="prompts", requests="responses"),
-    *columns_as(amounts.number, tool_calls="tool calls", tool_errors="errors"),
+    *Column.several(amounts.number, input_tokens="input", output_tokens="output"),
+    *Column.several(
+        amounts.number, cache_write_tokens="cache write", cache_read_tokens="cache read"
+    ),
+    *Column.several(amounts.number, sessions="sessions", prompts="prompts", requests="responses"),
+    *Column.several(amounts.number, tool_calls="tool calls", tool_errors="errors"),
 )
 _COST = Chart(
     "stacks", "cost", "Cost over time",
@@ -314,7 +306,7 @@ def explain_report(db: apsw.Connection, asked: Stats, by: str | None, group: str
     return Report("explain", sections, facts=facts, code=0 if rows else 1)
 
 
-def _line_row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
+def _line_row(line: explain.Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
     tally = line.tally
     name = {"response": line.model, "prompt": None, "call": line.tool}[line.kind]
     failed = f" ({line.status})" if line.status in ("error", "denied", "pending") else ""

@@ -7,10 +7,9 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Chart, Column, Report, Section, ViewOptions, columns_as
+from sess_cli.render.stats.report import Chart, Column, Report, Section, ViewOptions
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import tools
-from sess_schema.queries.views.tools import Speed, Use
 
 WAITING = "Times of tools include waiting for permission unless a duration was logged"
 
@@ -23,12 +22,12 @@ def tool_name(tool: str) -> str:
 
 _TOOL = Column("tool", "tool", tool_name)
 _COLUMNS = (
-    *columns_as(amounts.number, calls="calls", errors="errors"),
+    *Column.several(amounts.number, calls="calls", errors="errors"),
     Column("error_rate", "rate", amounts.percent, colour="bad"),
-    *columns_as(amounts.number, denied="denied", orphans="no result"),
-    *columns_as(amounts.duration, p50_ms="p50", p95_ms="p95", max_ms="max"),
+    *Column.several(amounts.number, denied="denied", orphans="no result"),
+    *Column.several(amounts.duration, p50_ms="p50", p95_ms="p95", max_ms="max"),
 )
-_EXACT = columns_as(
+_EXACT = Column.several(
     lambda span: f"{span:,} ms",
     p50_ms="p50",
     _p90_ms="p90",
@@ -44,7 +43,7 @@ def tools_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     rows = [_tool_row(name, use) for name, use in most_called(uses.tools)]
     servers = [{"server": name, **_use_facts(use)} for name, use in most_called(uses.servers)]
     programs = [{"program": name, **_use_facts(use)} for name, use in most_called(uses.programs)]
-    whole = Use()
+    whole = tools.Use()
     for use in uses.tools.values():
         whole.add_counts(use)
     counts = f"{amounts.plural(whole.calls, 'call')}, {amounts.plural(whole.errors, 'error')}"
@@ -60,7 +59,7 @@ def tools_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     return Report("tools", sections, facts=[("tools", counts)], notes=notes if rows else [])
 
 
-def _tool_charts(whole: Use) -> list[Chart]:
+def _tool_charts(whole: tools.Use) -> list[Chart]:
     calls = Chart(
         "bars", "tools", "Tools", "Calls, and the share of those that ran and failed.",
         "No tool calls in this period.", (_TOOL, *_COLUMNS[:5]), ["calls", "error_rate"],
@@ -76,7 +75,7 @@ def _tool_charts(whole: Use) -> list[Chart]:
     return [calls, spans]
 
 
-def _use_facts(use: Use) -> dict[str, Any]:
+def _use_facts(use: tools.Use) -> dict[str, Any]:
     return {
         "calls": use.calls,
         "errors": use.errors,
@@ -89,14 +88,14 @@ def _use_facts(use: Use) -> dict[str, Any]:
     }
 
 
-def _tool_row(name: str, use: Use) -> dict[str, Any]:
+def _tool_row(name: str, use: tools.Use) -> dict[str, Any]:
     server, tool = tools.mcp_names(name) or (None, None)
     row = {"tool": name, **_use_facts(use), "mcp_server": server, "mcp_tool": tool}
     marks = {"_p90_ms": use.mark(90), "_p99_ms": use.mark(99)}
     return row | marks | {"_times": use.times, "_timed": len(use.times)}
 
 
-def most_called(uses: dict[str, Use]) -> list[tuple[str, Use]]:
+def most_called(uses: dict[str, tools.Use]) -> list[tuple[str, tools.Use]]:
     return sorted(uses.items(), key=lambda named: (-named[1].calls, named[0]))
 
 
@@ -105,12 +104,12 @@ def latency_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     rows = _timed_tools(db, asked)
     speeds = tools.read_speeds(db, asked)
     heads = {f"p{rank}_ms": f"p{rank}" for rank in _PERCENTILES} | {"max_ms": "max"}
-    spans = columns_as(amounts.duration, **heads, sum_ms="sum")
+    spans = Column.several(amounts.duration, **heads, sum_ms="sum")
     del heads["p99_ms"]
     model_columns = (
         Column("model", "first response of"),
         Column("responses", "n", amounts.number),
-        *columns_as(amounts.duration, **heads),
+        *Column.several(amounts.duration, **heads),
         Column("tokens_per_second", "tokens/s", amounts.decimal),
     )
     models = [{"model": name, **_speed_facts(speed)} for name, speed in speeds.items()]
@@ -137,7 +136,7 @@ def _timed_tools(db: apsw.Connection, asked: Stats) -> list[dict[str, Any]]:
     ]
 
 
-def _speed_facts(speed: Speed) -> dict[str, Any]:
+def _speed_facts(speed: tools.Speed) -> dict[str, Any]:
     rate = percentile(speed.rates, 50)
     return {
         "responses": len(speed.waits),

@@ -9,15 +9,13 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Column, Links, Report, Section, ViewOptions, columns_as
+from sess_cli.render.stats.report import Column, Links, Report, Section, ViewOptions
 from sess_cli.render.tallies import money, short, tokens
 from sess_common import times
 from sess_common.errors import Exit
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import usage, windows
-from sess_schema.queries.views.usage import Cached, Filled
-from sess_schema.queries.views.windows import LENGTH, Spent, Window
 
 
 def cache_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
@@ -40,7 +38,7 @@ def cache_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     columns = (
         Column("model", "model"),
         Column("hit_ratio", "hits", amounts.percent),
-        *columns_as(
+        *Column.several(
             short, cache_read_tokens="read", cache_write_tokens="write", input_tokens="fresh"
         ),
         Column("_saved", "saved"),
@@ -51,7 +49,7 @@ def cache_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
     return Report("cache", sections, facts=facts)
 
 
-def _cache_facts(cached: Cached) -> dict[str, Any]:
+def _cache_facts(cached: usage.Cached) -> dict[str, Any]:
     return {
         "requests": cached.requests,
         "hit_ratio": cached.hit_ratio,
@@ -101,7 +99,7 @@ def context_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     columns = (
         Column("title", "session", one_line),
         Column("_link", "id", left=True),
-        *columns_as(short, peak_tokens="peak", p90_tokens="p90"),
+        *Column.several(short, peak_tokens="peak", p90_tokens="p90"),
         Column("window_share", "of window", amounts.percent),
         Column("compactions", "compacted", lambda count: str(count) if count else ""),
     )
@@ -110,7 +108,7 @@ def context_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     return Report("context", sections, facts=facts)
 
 
-def _context_row(filled: Filled, links: Links) -> dict[str, Any]:
+def _context_row(filled: usage.Filled, links: Links) -> dict[str, Any]:
     return {
         "session": filled.session,
         "title": filled.title or "",
@@ -134,9 +132,9 @@ def windows_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     reset = windows.recorded_reset(db, asked, options.now)
     rows = [_window_row(window, options.now, asked.zone) for window in reversed(all_windows)]
     gaps = [
-        {"start": times.iso(a.last + LENGTH), "end": times.iso(b.first)}
+        {"start": times.iso(a.last + windows.LENGTH), "end": times.iso(b.first)}
         for a, b in pairwise(all_windows)
-        if b.first - a.last > LENGTH
+        if b.first - a.last > windows.LENGTH
     ]
     columns = (
         Column("_when", "estimated window"),
@@ -164,7 +162,7 @@ def windows_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     )
 
 
-def _window_facts(all_windows: list[Window], now: int) -> list[tuple[str, str]]:
+def _window_facts(all_windows: list[windows.Window], now: int) -> list[tuple[str, str]]:
     active = all_windows[-1] if all_windows and all_windows[-1].active(now) else None
     finished = [window for window in all_windows if window is not active]
     facts = []
@@ -186,7 +184,7 @@ def _window_facts(all_windows: list[Window], now: int) -> list[tuple[str, str]]:
     return facts
 
 
-def _budget_facts(spent: Spent) -> list[tuple[str, str]]:
+def _budget_facts(spent: windows.Spent) -> list[tuple[str, str]]:
     budget = spent.budget
     amount = money if budget.money else short
     unit = "" if budget.money else " tokens"
@@ -201,7 +199,7 @@ def _budget_facts(spent: Spent) -> list[tuple[str, str]]:
     ]
 
 
-def _budget_row(spent: Spent) -> dict[str, Any]:
+def _budget_row(spent: windows.Spent) -> dict[str, Any]:
     scale = 1e9 if spent.budget.money else 1
     return {
         "period": spent.budget.period,
@@ -216,7 +214,7 @@ def _budget_row(spent: Spent) -> dict[str, Any]:
     }
 
 
-def _window_row(window: Window, now: int, zone: tzinfo | None) -> dict[str, Any]:
+def _window_row(window: windows.Window, now: int, zone: tzinfo | None) -> dict[str, Any]:
     active = window.active(now)
     at_end = window.projected(window.tokens, now) if active else None
     cost_at_end = window.projected(window.cost_nano, now) if active else None

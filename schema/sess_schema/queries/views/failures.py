@@ -15,16 +15,7 @@ from sess_schema.ids import EventId
 from sess_schema.labels import API_ERROR
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats, period
-from sess_schema.queries.views import parts, scope
-from sess_schema.queries.views.error_rules import (
-    API_RULES,
-    RULES,
-    VERSION,
-    Classifier,
-    Rule,
-    own_rules,
-)
-from sess_schema.queries.views.parts import Counted
+from sess_schema.queries.views import error_rules, parts, scope
 from sess_schema.sums import CALLED, QUARTER, UNDATED
 
 # Characters read: programs report the error first; the rest of a long output is mostly noise.
@@ -47,9 +38,9 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Failures:
+    rules: str  # version of the table, and how many user rules come first
     calls: list[Failure] = field(default_factory=list)  # newest first
     service: list[Failure] = field(default_factory=list)
-    rules: str = f"{VERSION}"  # version of the table, and how many user rules come first
 
     def of_class(self, name: str) -> list[Failure]:
         """Failed calls, or API errors with the prefix `api `: both have an `other`."""
@@ -64,8 +55,8 @@ class Failures:
 
 def read(db: apsw.Connection, asked: Stats, config: Path, *, texts: bool = False) -> Failures:
     """`config`: the directory that may contain `errors.toml`."""
-    own = own_rules(config)
-    found = Failures(rules=f"{VERSION}+{len(own)}" if own else f"{VERSION}")
+    own = error_rules.own_rules(config)
+    found = Failures(f"{error_rules.VERSION}" + (f"+{len(own)}" if own else ""))
     reader = Reader(db, asked)
     projects = {key: session.project for key, session in reader.sessions.items()}
     names = dict(iter(db.execute("SELECT id, native_id FROM sessions")))
@@ -85,7 +76,7 @@ def counts(db: apsw.Connection, asked: Stats, config: Path) -> tuple[dict[str, i
     """Failed calls by class, the most frequent first, and the number of API errors."""
     classes: Counter[str] = Counter()
     refused = 0
-    own = own_rules(config)
+    own = error_rules.own_rules(config)
     each = parts.of(db, asked, COUNTS, by_session)
     if own:
         each = ((session, _counts(rows)) for session, rows in _by_session(db, asked, own))
@@ -99,7 +90,7 @@ Row = tuple[Any, ...]  # session, is a call, event, time, tool, class, and the t
 
 
 def _rows(
-    db: apsw.Connection, asked: Stats, own: Sequence[Rule], *, texts: bool = False
+    db: apsw.Connection, asked: Stats, own: Sequence[error_rules.Rule], *, texts: bool = False
 ) -> Iterator[Row]:
     if own or texts:  # digests have neither
         yield from _classified(db, asked, own)
@@ -109,14 +100,14 @@ def _rows(
             yield session, *row
 
 
-def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """Of each failure: whether it is a call, its event, time, tool and class."""
     for session, rows in _by_session(db, asked, ()):
         yield session, {PART: rows, COUNTS: _counts(rows)}
 
 
 def _by_session(
-    db: apsw.Connection, asked: Stats, own: Sequence[Rule]
+    db: apsw.Connection, asked: Stats, own: Sequence[error_rules.Rule]
 ) -> Iterator[tuple[int, list[Row]]]:
     failures: dict[int, list[Row]] = {}
     for session, *row, _ in _classified(db, asked, own):
@@ -131,8 +122,11 @@ def _counts(rows: list[Row]) -> tuple[dict[str, int], int]:
     return dict(sorted(classes.items())), len(rows) - classes.total()
 
 
-def _classified(db: apsw.Connection, asked: Stats, own: Sequence[Rule]) -> Iterator[Row]:
-    classes, service = Classifier([*own, *RULES]), Classifier(API_RULES)
+def _classified(
+    db: apsw.Connection, asked: Stats, own: Sequence[error_rules.Rule]
+) -> Iterator[Row]:
+    classes = error_rules.Classifier([*own, *error_rules.RULES])
+    service = error_rules.Classifier(error_rules.API_RULES)
     wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     for session, event, ts, tool, kind, failed, text in db.execute(
         f"SELECT s.id, e.id, e.ts, coalesce(e.tool, 'unknown'), e.kind,"

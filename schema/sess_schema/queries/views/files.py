@@ -18,8 +18,6 @@ from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import interruptions, parts, scope
-from sess_schema.queries.views.interruptions import Turn, turns
-from sess_schema.queries.views.parts import Counted
 
 EDITS_PART = "edits"
 Paths = tuple[str, ...]
@@ -78,16 +76,16 @@ def read_edits(db: apsw.Connection, asked: Stats) -> Edits:
     return edits
 
 
-def edits_by_session(db: apsw.Connection, asked: Stats) -> Counted:
-    yield from _counted(db, asked, turns(db, asked))
+def edits_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
+    yield from _counted(db, asked, interruptions.turns(db, asked))
 
 
-def edits_and_turns(db: apsw.Connection, asked: Stats) -> Counted:
+def edits_and_turns(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """The same and what `interruptions` counts, of which both read every call."""
     counts: defaultdict[int, list[list[int]]] = defaultdict(list)
 
-    def counted_turns() -> Iterator[Turn]:
-        for turn in turns(db, asked):
+    def counted_turns() -> Iterator[interruptions.Turn]:
+        for turn in interruptions.turns(db, asked):
             counts[turn.session].append(interruptions.counts_of(turn))
             yield turn
 
@@ -96,7 +94,9 @@ def edits_and_turns(db: apsw.Connection, asked: Stats) -> Counted:
         yield session, {interruptions.TURNS_PART: each}
 
 
-def _counted(db: apsw.Connection, asked: Stats, all_turns: Iterator[Turn]) -> Counted:
+def _counted(
+    db: apsw.Connection, asked: Stats, all_turns: Iterator[interruptions.Turn]
+) -> parts.Counted:
     """Turns with an edit, those of them that edited no file again after a command, their cost; of
     each tool and suffix: calls, files, and lines added and removed."""
     paths, callers = _edited(db, asked)
@@ -230,7 +230,7 @@ def most_edited(db: apsw.Connection, asked: Stats) -> list[File]:
     return sorted(files, key=lambda file: (-file.changes, -file.reads, file.name))
 
 
-def files_by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def files_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """Of each file: edits, writes and reads, and the first and last time of these."""
     touched: dict[SessionId, list[Any]] = {}
     wanted = scope.calls(db, asked, joins="CROSS JOIN files f ON f.event_id = e.id")

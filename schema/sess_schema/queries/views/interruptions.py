@@ -17,7 +17,6 @@ from sess_schema import kinds, labels
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import parts, scope
-from sess_schema.queries.views.parts import Counted
 from sess_schema.queries.views.tools import is_search
 from sess_schema.sums import CALLED, PROMPT
 
@@ -155,7 +154,7 @@ def read_interruptions(db: apsw.Connection, asked: Stats) -> Interruptions:
     return totals
 
 
-def turns_by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def turns_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     for session, each in groupby(turns(db, asked), key=lambda turn: turn.session):
         yield session, {TURNS_PART: [*map(counts_of, each)]}
 

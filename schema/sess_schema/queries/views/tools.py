@@ -14,7 +14,6 @@ from sess_common.classes import later
 from sess_schema import kinds, labels
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import parts, scope
-from sess_schema.queries.views.parts import Counted, Packed
 from sess_schema.sums import CALLED, MODEL
 
 _SEARCH_PROGRAMS = frozenset({
@@ -127,7 +126,7 @@ class Uses:
 def read_tools(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> Uses:
     """The calls in the window; results may have come later."""
     uses = Uses()
-    times: defaultdict[str, list[Packed]] = defaultdict(list)
+    times: defaultdict[str, list[parts.Packed]] = defaultdict(list)
     for _, ended in parts.of(db, asked, CALLS, calls_by_session):
         for tool, status, calls, taken in ended:
             if uses.tools.setdefault(tool, Use()).add(status, calls):
@@ -146,7 +145,7 @@ def read_tools(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> 
     return uses.complete()
 
 
-def calls_by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def calls_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """Of each tool and status: number of calls, and how long each took, where known."""
     ended: defaultdict[int, defaultdict[tuple[str, str | None], list[int | None]]]
     ended = defaultdict(lambda: defaultdict(list))
@@ -188,7 +187,9 @@ class Speed:
 def read_speeds(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
     """By model, from a prompt or the last tool result to the first line of the answer."""
     speeds: defaultdict[str, Speed] = defaultdict(Speed)
-    times: defaultdict[str, tuple[list[Packed], list[Packed]]] = defaultdict(lambda: ([], []))
+    times: defaultdict[str, tuple[list[parts.Packed], list[parts.Packed]]] = defaultdict(
+        lambda: ([], [])
+    )
     for _, each in parts.of(db, asked, LATENCY_PART, speeds_by_session):
         for model, waits, rates, tokens, taken in each:
             times[model][0].append(waits)
@@ -200,7 +201,7 @@ def read_speeds(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
     return dict(sorted(speeds.items(), key=lambda named: (-len(named[1].waits), named[0])))
 
 
-def speeds_by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def speeds_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """Of each model: what `Speed` has."""
     wanted = scope.events(db, asked)  # first: it may need a function that no statement uses
     answers = _answers(db, asked)

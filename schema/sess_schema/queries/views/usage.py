@@ -14,7 +14,6 @@ from sess_schema.ids import SessionId
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import parts, scope
-from sess_schema.queries.views.parts import Counted
 from sess_schema.queries.views.windows import context_window
 from sess_schema.sums import MODEL, Tally
 
@@ -60,7 +59,7 @@ def read_cache(db: apsw.Connection, asked: Stats) -> Caching:
     return caching
 
 
-def expired_by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def expired_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """Of each model: prompts whose cache entry had expired, and their tokens."""
     expired: dict[int, dict[str, list[int]]] = {}
     for session, model, tokens in _expired(db, scope.responses(db, asked)):
@@ -129,7 +128,7 @@ def read_context(db: apsw.Connection, asked: Stats) -> list[Filled]:
     return sorted(contexts, key=lambda filled: (-filled.peak, filled.session))
 
 
-def context_by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def context_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     """The columns of `Filled` that follow the title."""
     sizes: dict[SessionId, list[int]] = {}
     largest: dict[SessionId, list[Any]] = {}  # model and window of the largest prompt
