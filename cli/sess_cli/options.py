@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -186,6 +187,7 @@ class Masks:
     redact: Redact = None
     redaction_report: RedactionReport = False
 
+    @cached_property
     def redactor(self) -> Redactor | None:
         """What masks secrets, as the options and config.toml say."""
         from collections import Counter

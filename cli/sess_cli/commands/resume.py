@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sess_cli import fresh
-from sess_cli.commands.export import shared
 from sess_cli.options import AsJson, Masks, NoSync, Output, SessionId
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line, pager
@@ -90,9 +89,10 @@ def handoff(
     In Markdown: goal, decisions, files, commands, open errors, to-dos and where it stands, with
     secrets masked.
     """
+    from sess_cli.commands.export import shared  # none of the others needs it
     from sess_cli.continuing import handoff
 
-    redactor = masks.redactor()
+    redactor = masks.redactor
     with shared.opened(session, redactor, sync=not no_sync, images=False) as story:
         facts = handoff.facts_of(story)
         text = handoff.write(story, facts, max_tokens)

@@ -10,8 +10,8 @@ import typer
 
 from sess_cli import fresh
 from sess_cli.commands.export import shared
-from sess_cli.commands.export.shared import Depth, Force, Publishing, Repo, Selection
-from sess_cli.options import Masks, NoSync, Output, Utc
+from sess_cli.commands.export.shared import Depth, Publishing, Repo, Selection, Writing
+from sess_cli.options import NoSync, Output, Utc
 from sess_cli.render import amounts
 from sess_common.errors import SessError
 from sess_common.program import counted, say
@@ -51,8 +51,7 @@ def html(
         typer.Option("--encrypt", help=f"Encrypt with ${_PASSPHRASE}, or ask for a passphrase."),
     ] = False,
     publishing: Publishing,
-    masks: Masks,
-    force: Force = False,
+    writing: Writing,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -74,9 +73,9 @@ def html(
             raise SessError("`-o -` cannot be combined with --style pages")
         if os.path.isfile(output):
             raise SessError(f'"{output}" is not a directory', hint="name another with `-o`")
-    shared.check_output(output, force=force)
-    publishing.check(output, masked=not masks.no_redact)
-    redactor = masks.redactor()
+    writing.check(output)
+    publishing.check(output, masked=not writing.no_redact)
+    redactor = writing.redactor
     lock, failures = _lock() if encrypt else None, Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
@@ -90,8 +89,8 @@ def html(
             repository = None if style == "timeline" else _repository(whole, repo)
             look = page.Look(level, static, utc, repository)
             name = shared.default_name(story, "html") if which.is_one else "sessions.html"
-            written = [shared.target(output, name, force=force)]
-            shared.put(lambda out: _write_page(whole, out, style, look, lock), written[0], redactor)
+            written = [writing.target(output, name)]
+            writing.put(lambda out: _write_page(whole, out, style, look, lock), written[0])
     publishing.publish(written)
     shared.report_failed(failures)
 
@@ -166,8 +165,7 @@ def md(
     ] = False,
     repo: Repo = None,
     publishing: Publishing,
-    masks: Masks,
-    force: Force = False,
+    writing: Writing,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -183,9 +181,9 @@ def md(
     single = output is not None or publishing.gist or publishing.open_it or repo is not None
     if tree is not None and single:
         raise SessError("--tree cannot be combined with -o, --gist, --open or --repo")
-    shared.check_output(output, force=force)
-    publishing.check(output, masked=not masks.no_redact)
-    redactor, failures = masks.redactor(), Failures()
+    writing.check(output)
+    publishing.check(output, masked=not writing.no_redact)
+    redactor, failures = writing.redactor, Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
         if tree is not None:
@@ -203,8 +201,8 @@ def md(
             markdown.write(stories[0], out, full=full, utc=utc, repository=repository)
 
         name = shared.default_name(stories[0], "md") if which.is_one else "sessions.md"
-        path = shared.target(output, name, force=force)
-        shared.put(write, path, redactor)
+        path = writing.target(output, name)
+        writing.put(write, path)
     publishing.publish([path])
     shared.report_failed(failures)
 
@@ -214,8 +212,7 @@ def json_(
     *,
     output: Output = None,
     depth: Depth = None,
-    masks: Masks,
-    force: Force = False,
+    writing: Writing,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -228,8 +225,8 @@ def json_(
     from sess_cli.export.story import Story
 
     listing = which.checked_listing(utc=utc)
-    shared.check_output(output, force=force)
-    redactor, failures = masks.redactor(), Failures()
+    writing.check(output)
+    redactor, failures = writing.redactor, Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
 
@@ -240,7 +237,7 @@ def json_(
                 data.write_several_json(stories, out, failures)
 
         name = shared.default_name(stories[0], "json") if which.is_one else "sessions.json"
-        shared.put(write, shared.target(output, name, force=force), redactor, json=True)
+        writing.put(write, writing.target(output, name), json=True)
     shared.report_failed(failures)
 
 
@@ -250,8 +247,7 @@ def sqlite(
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
     ] = "sessions.db",
-    masks: Masks,
-    force: Force = False,
+    writing: Writing,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -263,8 +259,8 @@ def sqlite(
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
     listing = which.checked_listing(utc=utc, all_if_none=True)
     files.check_target(output)
-    shared.check_output(output, force=force)
-    redactor, failures = masks.redactor(), files.Failures()
+    writing.check(output)
+    redactor, failures = writing.redactor, files.Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = which.rows(db, listing)
         stories = (Story(db, row, redactor, images=False) for row in rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sess_cli.commands.export import shared
-from sess_cli.options import Masks, NoSync, Output, SessionId, Utc
+from sess_cli.options import NoSync, Output, SessionId, Utc
 from sess_cli.render import amounts
 from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
@@ -191,23 +191,21 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
             Backend, typer.Option("--backend", help="What draws the film.")
         ] = Backend.BUILTIN,
         open_it: shared.Open = False,
-        masks: Masks,
-        force: shared.Force = False,
+        writing: shared.Writing,
         no_sync: NoSync = False,
     ) -> None:
         picture = _Picture(suffix, theme, *shape.sized(gif=suffix == "gif"), fps, max_output)
         picture.check(backend, output)
-        shared.check_output(output, force=force)
-        redactor = masks.redactor()
-        with shared.opened(session, redactor, sync=not no_sync) as story:
-            path = shared.target(output, shared.default_name(story, suffix), force=force)
+        writing.check(output)
+        with shared.opened(session, writing.redactor, sync=not no_sync) as story:
+            path = writing.target(output, shared.default_name(story, suffix))
             if captions:
-                shared.check_output(_beside(path), force=force)
+                writing.check(_beside(path))
             if backend is Backend.VHS:
                 picture.film_by_vhs(story, options, path)
             else:
                 picture.film(story, options, path, captions=captions)
-            shared.report(path, redactor)
+            shared.report(path, writing.redactor)
         if open_it:
             shared.open_file(path)
 
@@ -324,8 +322,7 @@ def cast(
     lines: Annotated[
         int, typer.Option("--lines", min=5, max=200, help="Lines on the screen.")
     ] = LINES,
-    masks: Masks,
-    force: shared.Force = False,
+    writing: shared.Writing,
     no_sync: NoSync = False,
 ) -> None:
     """Export a session as an asciinema recording."""
@@ -333,13 +330,12 @@ def cast(
     from sess_cli.export.film.cast import lines as cast_lines
 
     themes.theme(theme)
-    shared.check_output(output, force=force)
-    redactor = masks.redactor()
-    with shared.opened(session, redactor, sync=not no_sync) as story:
+    writing.check(output)
+    with shared.opened(session, writing.redactor, sync=not no_sync) as story:
         film = options.film(story, columns, lines, fps=FPS, max_output=max_output)
         recording = cast_lines(film, theme_name=theme, timestamp=story.row.started)
-        path = shared.target(output, shared.default_name(story, "cast"), force=force)
-        shared.put_lines(recording, path, redactor, json=True)
+        path = writing.target(output, shared.default_name(story, "cast"))
+        writing.put_lines(recording, path, json=True)
 
 
 def tape(
@@ -349,16 +345,14 @@ def tape(
     options: FilmOptions,
     theme: ThemeName = THEME,
     shape: Shape,
-    masks: Masks,
-    force: shared.Force = False,
+    writing: shared.Writing,
     no_sync: NoSync = False,
 ) -> None:
     """Export a session as a VHS tape; no shell runs any of it."""
     picture = _Picture("tape", theme, *shape.sized(), FPS, MAX_OUTPUT)
-    shared.check_output(output, force=force)
-    redactor = masks.redactor()
-    with shared.opened(session, redactor, sync=not no_sync) as story:
-        path = shared.target(output, shared.default_name(story, "tape"), force=force)
+    writing.check(output)
+    with shared.opened(session, writing.redactor, sync=not no_sync) as story:
+        path = writing.target(output, shared.default_name(story, "tape"))
         named = shared.default_name(story, "tape") if path == "-" else os.path.basename(path)
         lines = picture.tape(story, options, f"{os.path.splitext(named)[0]}.mp4")
-        shared.put_lines((f"{line}\n" for line in lines), path, redactor)
+        writing.put_lines((f"{line}\n" for line in lines), path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 import typer
 
 from sess_cli import fresh
-from sess_cli.options import Matching
+from sess_cli.options import Masks, Matching
 from sess_cli.render import amounts
 from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
@@ -94,6 +94,44 @@ Gist = Annotated[bool, typer.Option("--gist", help="Upload as a secret gist with
 
 
 @dataclass
+class Writing(Masks):
+    """How files are written: what is masked in them, and which may be replaced."""
+
+    force: Force = False
+
+    def check(self, output: str | None) -> None:
+        """Fail before anything is read, if the file must not be replaced."""
+        from sess_cli.export import files
+
+        if output not in (None, "-"):
+            files.check_replacing(output, force=self.force)
+
+    def target(self, output: str | None, name: str) -> str:
+        """The file that was asked for and checked, or else the one with the usual name."""
+        if output is None:
+            self.check(name)
+        return output or name
+
+    def put(self, write: Callable[[BinaryIO], None], output: str, *, json: bool = False) -> None:
+        """Write to a file, or to stdout for `-`, and say what was written and masked."""
+        from sess_cli.export import files
+
+        if output == "-":
+            write(standard_output(json=json))
+            report_masked(self.redactor)
+            return
+        with files.new_file(output) as out:
+            write(out)
+        report(output, self.redactor)
+
+    def put_lines(self, lines: Iterable[str], output: str, *, json: bool = False) -> None:
+        def write(out: BinaryIO) -> None:
+            out.writelines(line.encode("utf-8", "replace") for line in lines)
+
+        self.put(write, output, json=json)
+
+
+@dataclass
 class Publishing:
     """What happens to a finished file."""
 
@@ -132,56 +170,12 @@ def opened(
     *,
     sync: bool,
     images: bool = True,
-    depth: int | None = None,
 ) -> Iterator[Story]:
     """The session with this ID, its secrets masked."""
     from sess_cli.export.story import Story
 
     with fresh.open_with_sessions(sync=sync) as db:
-        yield Story(db, sessions.resolve(db, session), redactor, images=images, depth=depth)
-
-
-def check_output(output: str | None, *, force: bool) -> None:
-    """Fail before anything is read, if the file must not be replaced."""
-    from sess_cli.export import files
-
-    if output not in (None, "-"):
-        files.check_replacing(output, force=force)
-
-
-def target(output: str | None, name: str, *, force: bool) -> str:
-    """The file that was asked for and checked, or else the one with the usual name."""
-    if output is None:
-        check_output(name, force=force)
-    return output or name
-
-
-def put(
-    write: Callable[[BinaryIO], None],
-    output: str,
-    redactor: Redactor | None,
-    *,
-    json: bool = False,
-) -> None:
-    """Write to a file, or to stdout for `-`, and say what was written and masked."""
-    from sess_cli.export import files
-
-    if output == "-":
-        write(standard_output(json=json))
-        report_masked(redactor)
-        return
-    with files.new_file(output) as out:
-        write(out)
-    report(output, redactor)
-
-
-def put_lines(
-    lines: Iterable[str], output: str, redactor: Redactor | None, *, json: bool = False
-) -> None:
-    def write(out: BinaryIO) -> None:
-        out.writelines(line.encode("utf-8", "replace") for line in lines)
-
-    put(write, output, redactor, json=json)
+        yield Story(db, sessions.resolve(db, session), redactor, images=images)
 
 
 def report_failed(failures: Failures) -> None:

@@ -57,7 +57,7 @@ def site(
 
     listing = which.listing(utc=utc, orphans=True, limit=0)
     _check_folder(output)
-    redactor = masks.redactor()
+    redactor = masks.redactor
     rules = "" if redactor is None else redactor.identity
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = which.rows(db, listing)

@@ -35,7 +35,7 @@ class Session:
     @contextmanager
     def opened(self):
         self.world.ingest()
-        with shared.opened(MAIN, Masks().redactor(), sync=False) as story:
+        with shared.opened(MAIN, Masks().redactor, sync=False) as story:
             yield story
 
     def board(self, columns=100, **options):

@@ -31,7 +31,7 @@ def opened(world, monkeypatch, session=MAIN):
     monkeypatch.setenv("HOME", str(world.root))
     monkeypatch.setenv("SESSIOND_HOME", str(world.state))
     monkeypatch.setenv("TZ", "UTC")
-    with shared.opened(session, Masks().redactor(), sync=False) as story:
+    with shared.opened(session, Masks().redactor, sync=False) as story:
         yield story
 
 
