@@ -122,9 +122,9 @@ def _job(file: Candidate, source: Tracked, index: apsw.Connection) -> tuple[Any,
 
 
 def _flat_agent(agent: base.Source) -> tuple[Any, ...]:
-    made = type(agent)
+    kind = type(agent)
     environ = None if agent.environ is os.environ else dict(agent.environ)
-    return made.__module__, made.__qualname__, [*agent.extra_roots], environ, agent.platform
+    return kind.__module__, kind.__qualname__, [*agent.extra_roots], environ, agent.platform
 
 
 def _start(jobs: bytes) -> Popen[bytes] | None:
@@ -235,10 +235,10 @@ def flat_spec(spec: base.SessionSpec) -> Flat:
 
 
 def spec_of(values: Flat) -> base.SessionSpec:
-    given = list(values)
-    if given[_FOLDER] is not None:
-        given[_FOLDER] = ProjectFolder(*given[_FOLDER])
-    return base.SessionSpec(*given)
+    parts = list(values)
+    if parts[_FOLDER] is not None:
+        parts[_FOLDER] = ProjectFolder(*parts[_FOLDER])
+    return base.SessionSpec(*parts)
 
 
 def flat_progress(progress: Progress) -> Flat:
@@ -366,10 +366,10 @@ class _Sender:
 
 def _agent_of(values: tuple[Any, ...]) -> base.Source:
     place, name, roots, environ, platform = values
-    made: base.Source = getattr(importlib.import_module(place), name)(
+    agent: base.Source = getattr(importlib.import_module(place), name)(
         roots, os.environ if environ is None else environ, platform
     )
-    return made
+    return agent
 
 
 def _read(
@@ -420,12 +420,12 @@ def _read_all(
     mask: Masker | None,
 ) -> None:
     gc.freeze()  # what is there before stays: the collections need not look at it
-    made: dict[int, base.Source] = {}
+    sources: dict[int, base.Source] = {}
     for number, (agent, *job) in enumerate(jobs):
         try:
-            if agent not in made:
-                made[agent] = _agent_of(agents[agent])
-            _read(number, made[agent], job, sender, settle=settle, mask=mask)
+            if agent not in sources:
+                sources[agent] = _agent_of(agents[agent])
+            _read(number, sources[agent], job, sender, settle=settle, mask=mask)
             sender.send(number, _END)
         except Exception:  # the writer reads the file by itself, and finds out what is wrong
             sender.send(number, _FAILED)

@@ -134,8 +134,8 @@ class _ReadRows:
     # -- which conversations to compare
 
     def _touched(self) -> list[str]:
-        found = disk.stat_of(self._db.path)
-        file = [found.st_dev, found.st_ino]
+        stat = disk.stat_of(self._db.path)
+        file = [stat.st_dev, stat.st_ino]
         if self._state.get("file", file) != file:  # another file took the name
             self._state.clear()
             self._before_is_void()

@@ -62,8 +62,8 @@ def read_document(
         stat = Stat.of(os.fstat(fd))
         streams = file.agent.streams
         data = _whole(fd, stat) if not streams and stat.size <= PIECE else None
-        given = _elements(fd) if streams else _once(fd, stat) if data is None else (data,)
-        yield from _changes(file, source, index, given)
+        contents = _elements(fd) if streams else _once(fd, stat) if data is None else (data,)
+        yield from _changes(file, source, index, contents)
         pieces = _pieces(fd, stat) if data is None else ((0, data),)
         for offset, piece in pieces if mask is None else _masked(pieces, stat, mask):
             yield steps.ReplaceDocument(file, source, piece, offset)
@@ -79,16 +79,16 @@ def read_document(
 
 
 def _changes(
-    file: Candidate, source: Tracked, index: apsw.Connection, given: Iterable[bytes]
+    file: Candidate, source: Tracked, index: apsw.Connection, contents: Iterable[bytes]
 ) -> Iterator[steps.Step]:
     documents = file.agent.documents
     assert documents is not None
     known, is_new = KnownRows(index, source), source.id is None
     seen = set[str]()
-    for data in given:
-        found = documents.conversations(file.path, data)
+    for data in contents:
+        conversations = documents.conversations(file.path, data)
         del data
-        for conversation in _released(found):
+        for conversation in _released(conversations):
             native_id = conversation.spec.native_id
             seen.add(native_id)
             reduce(conversation, known, prefix_of(native_id))
@@ -98,11 +98,11 @@ def _changes(
         yield steps.ChangeConversation(file, source, change)
 
 
-def _released(found: Iterator[Conversation]) -> Iterator[Conversation]:
+def _released(conversations: Iterator[Conversation]) -> Iterator[Conversation]:
     """Each conversation once the next is there: after the last, the reader holds no memory."""
-    held = next(found, None)
+    held = next(conversations, None)
     while held is not None:
-        after = next(found, None)
+        after = next(conversations, None)
         yield held
         held = after
 
@@ -226,20 +226,20 @@ def array_elements(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
     """
     buffer, offset, scanned, depth = b"", 0, 0, 0
     start: int | None = None  # of the current element
-    wanted = _BLOCK
-    while more := read(wanted, offset):
+    length = _BLOCK
+    while more := read(length, offset):
         if depth == 0 and not buffer and more.strip(_BLANK)[:1] not in (b"[", b""):
             raise NotAnArray("does not start with [")
         offset += len(more)
         buffer += more
-        wanted = _BLOCK
+        length = _BLOCK
         for token in _TOKEN.finditer(buffer, scanned):
-            found = token[0]
-            if found == b'"':  # its end is in a later block; the longer it is, the more is read
-                scanned, wanted = token.start(), max(_BLOCK, len(buffer) - token.start())
+            text = token[0]
+            if text == b'"':  # its end is in a later block; the longer it is, the more is read
+                scanned, length = token.start(), max(_BLOCK, len(buffer) - token.start())
                 break
             scanned = token.end()
-            step = _STEPS.get(found)
+            step = _STEPS.get(text)
             if step is None:
                 continue
             depth += step

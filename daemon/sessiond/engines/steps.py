@@ -58,12 +58,12 @@ def content_digest(record: Record) -> int:
     """
     parts: list[str] = [record.kind]
     for event in record.events:
-        text, given = event.text, event.input
+        text, arguments = event.text, event.input
         if event.type == "system" and "\n" in text:
             text = _with_sorted_lines(text)
-        if "\n" in given:
-            given = _with_sorted_lines(given)
-        parts += (event.type, event.tool or "", event.call_id or "", text, given)
+        if "\n" in arguments:
+            arguments = _with_sorted_lines(arguments)
+        parts += (event.type, event.tool or "", event.call_id or "", text, arguments)
     for result in record.results:
         parts += (result.call_id, result.status, result.output)
     if len(parts) == 1:

@@ -58,14 +58,14 @@ def follow_moves(
             (file.stat.inode, file.stat.dev),
         )
         for (path,) in list(same_inode):
-            known = tracked[path]
+            moved = tracked[path]
             if (
                 os.path.basename(path) == os.path.basename(file.path)
                 and not os.path.lexists(tail.log_file(path))
-                and _still_same(db, known, file.path)
+                and _still_same(db, moved, file.path)
             ):
                 with db:
-                    for source in (known, *parts(known)):
+                    for source in (moved, *parts(moved)):
                         del tracked[source.path]
                         source.save_path(db, file.path + source.path.removeprefix(path))
                         tracked[source.path] = source
@@ -105,7 +105,7 @@ class Recheck:
         """Compare some chunks; a source that differs loses its stat and is compared as a whole."""
         masked = archive.has_masks(db)
         logs = {source.id: source for source in tracked.values() if _is_live_log(source)}
-        left = BYTES
+        budget = BYTES
         for source_id, chunk in self._next(db):
             self._last = chunk.id
             source = logs.get(source_id)
@@ -113,8 +113,8 @@ class Recheck:
                 continue
             if source.stat and _differs(source, source.stat, chunk, db, masked=masked):
                 source.stat = replace(source.stat, mtime_ns=-1)
-            left -= chunk.length
-            if left <= 0:
+            budget -= chunk.length
+            if budget <= 0:
                 break
 
     def _next(self, db: apsw.Connection) -> Iterator[tuple[SourceId, archive.Chunk]]:

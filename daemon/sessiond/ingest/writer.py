@@ -236,27 +236,28 @@ class Known:
 
     def unread(self, file: Candidate) -> int:
         """Bytes that are new in it."""
-        known = self.sources.get(file.path)
-        if known and known.is_whole and known.stat:
+        source = self.sources.get(file.path)
+        if source and source.is_whole and source.stat:
             return 0
-        return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
+        return max(0, file.stat.size - (source.progress.checkpoint.offset if source else 0))
 
     def failures(self, file: Candidate) -> int:
-        known = self.sources.get(file.path)
-        return known.failures if known else 0
+        source = self.sources.get(file.path)
+        return source.failures if source else 0
 
 
 def excluded_project(rules: Exclude, step: steps.Step) -> str | None:
     """The excluded project that a step's content belongs to."""
     if isinstance(step, steps.AddSlice):
-        found = step.spec.project or _first_folder(placed.record for placed in step.slice_.records)
+        records = (placed.record for placed in step.slice_.records)
+        project = step.spec.project or _first_folder(records)
     elif isinstance(step, steps.ChangeConversation):
         change = step.conversation
         records = (item.record for item in change.items if item.record is not None)
-        found = change.project or change.spec.project or _first_folder(records)
+        project = change.project or change.spec.project or _first_folder(records)
     else:
         return None
-    return found if rules.has_project(found) else None
+    return project if rules.has_project(project) else None
 
 
 def _first_folder(records: Iterable[Record]) -> str | None:

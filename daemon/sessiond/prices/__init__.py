@@ -238,10 +238,10 @@ class PriceTable:
         while words and "-".join(words) not in self._names:
             if words.pop() not in _HARMLESS:
                 return None, False
-        found = self._names.get("-".join(words))
-        if fast and found not in self._factors["fast"]:
+        listed = self._names.get("-".join(words))
+        if fast and listed not in self._factors["fast"]:
             return None, False
-        return found, fast
+        return listed, fast
 
 
 def _spellings(model: str) -> list[str]:
@@ -400,14 +400,14 @@ def _batches(db: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
     """Batches of (id, cost, source, saved, what the price depends on)."""
     last = -1
     while True:
-        found = list(
+        rows = list(
             db.execute(
                 f"SELECT id, cost_nano, cost_source, saved_nano, {', '.join(PRICED)} FROM usage"
                 " WHERE id > ? ORDER BY id LIMIT ?",
                 (last, _BATCH),
             )
         )
-        if not found:
+        if not rows:
             return
-        last = found[-1][0]
-        yield [(*row[:4], row[4:]) for row in found]
+        last = rows[-1][0]
+        yield [(*row[:4], row[4:]) for row in rows]

@@ -54,15 +54,15 @@ def survey(places: Sequence[Place], roots: frozenset[str] = frozenset()) -> Surv
 def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
     path = tail.log_file(place.path)
     try:
-        found = disk.lstat_of(path)
+        facts = disk.lstat_of(path)
     except OSError as error:
         seen.skipped.append((place.path, _reason(error)))
         return
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(facts.st_mode):
         claims = claims_at(place, place.sources, tail.log_name(path))
         if place.kind is not None:
             claims = [(source, place.kind) for source in place.sources]
-        _consider(claims, path, found, seen)
+        _consider(claims, path, facts, seen)
         return
     pending = [(path, place.sources)]
     while pending:
@@ -90,12 +90,12 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
                 seen.skipped.append((entry.path, _reason(error)))
 
 
-def _consider(claims: Sequence[Claim], path: str, found: os.stat_result, seen: Survey) -> None:
+def _consider(claims: Sequence[Claim], path: str, facts: os.stat_result, seen: Survey) -> None:
     """Record a file that an agent may have written, or the reason for skipping it."""
     name = tail.log_name(path)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(facts.st_mode):
         seen.skipped.append((path, "is a symbolic link"))
-    elif not stat.S_ISREG(found.st_mode):
+    elif not stat.S_ISREG(facts.st_mode):
         seen.skipped.append((path, "is not a regular file"))
     elif not _storable(path):
         seen.skipped.append((path, "has a name that is not UTF-8"))
@@ -109,7 +109,7 @@ def _consider(claims: Sequence[Claim], path: str, found: os.stat_result, seen: S
             seen.skipped.append((path, "is not a known transcript format"))
             return
         source, kind = claimed
-        seen.files.append(Candidate(source, name, kind, Stat.of(found), _sidecar(source, name)))
+        seen.files.append(Candidate(source, name, kind, Stat.of(facts), _sidecar(source, name)))
 
 
 def _sidecar(source: Source, path: str) -> int:
@@ -117,11 +117,11 @@ def _sidecar(source: Source, path: str) -> int:
     newest = 0
     for beside in source.sidecars(path):
         try:
-            found = disk.lstat_of(beside)
+            facts = disk.lstat_of(beside)
         except OSError:
             continue
-        if found.st_size:  # opening a database creates an empty WAL beside it
-            newest = max(newest, tail.storable(found.st_mtime_ns))
+        if facts.st_size:  # opening a database creates an empty WAL beside it
+            newest = max(newest, tail.storable(facts.st_mtime_ns))
     return newest
 
 
@@ -152,11 +152,11 @@ def vanished(
             continue
         if any(is_below(path, place) for place in places):
             try:
-                found = disk.lstat_of(tail.log_file(path))
+                facts = disk.lstat_of(tail.log_file(path))
             except (FileNotFoundError, NotADirectoryError):
                 yield source
             except OSError:
                 continue
             else:
-                if not stat.S_ISREG(found.st_mode):  # something else took its name
+                if not stat.S_ISREG(facts.st_mode):  # something else took its name
                     yield source

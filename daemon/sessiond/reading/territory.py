@@ -154,14 +154,14 @@ def handed_files(home: paths.Home) -> list[Handed]:
 
 
 def _read_list(data: bytes) -> list[Handed]:
-    found: dict[str, Handed] = {}
+    files: dict[str, Handed] = {}
     for line in data.splitlines():
         try:
             entry = json.loads(line)
-            found[entry["path"]] = Handed(entry["path"], entry["agent"], entry["kind"])
+            files[entry["path"]] = Handed(entry["path"], entry["agent"], entry["kind"])
         except (ValueError, TypeError, KeyError):  # a torn line of a full disk
             continue
-    return list(found.values())
+    return list(files.values())
 
 
 _kept_lists = KeptFile(_read_list, _LARGEST_LIST)

@@ -75,14 +75,14 @@ class Loaded:
 
 def load_files(
     store: Store,
-    found: Iterable[FoundSource],
+    sources: Iterable[FoundSource],
     agents: Mapping[str, Source],
     folder: str,
     mask: Masker | None = None,
 ) -> Loaded:
     """Load logs, overflowed outputs and documents; each is loaded whole or not at all."""
     loaded = Loaded()
-    for source in found:
+    for source in sources:
         if source.part_of is not None or source.kind == "database":
             continue
         if source.path is None:
@@ -130,9 +130,9 @@ def _load_file(
 ) -> bool:
     """Return False if the index has all of it."""
     db = store.db
-    known = db.execute("SELECT id FROM sources WHERE path = ?", (source.path,)).get
-    if known is not None:
-        added = _add_earlier(db, known, source)
+    source_id = db.execute("SELECT id FROM sources WHERE path = ?", (source.path,)).get
+    if source_id is not None:
+        added = _add_earlier(db, source_id, source)
         if added:
             _read_earlier(store, source, agents, mask)
         return added
@@ -174,15 +174,15 @@ def _closed_up(source: FoundSource, retired: int, at: int = 0) -> tuple[list[Pie
     return placed, at
 
 
-def _add_earlier(db: apsw.Connection, known: SourceId, source: FoundSource) -> bool:
+def _add_earlier(db: apsw.Connection, source_id: SourceId, source: FoundSource) -> bool:
     """The file was read again since: keep what it contained before, if that is not there."""
     there = {
         (length, bytes(data))
         for length, data in db.execute(
-            "SELECT length, data FROM chunks WHERE source_id = ?", (known,)
+            "SELECT length, data FROM chunks WHERE source_id = ?", (source_id,)
         )
     }
-    text = b"".join(archive.source_bytes(db, known))
+    text = b"".join(archive.source_bytes(db, source_id))
     missing = []
     live, _ = _closed_up(source, archive.LIVE)
     if not all(text[piece.offset : piece.end] == archive.unpack(piece.data) for piece in live):
@@ -198,10 +198,10 @@ def _add_earlier(db: apsw.Connection, known: SourceId, source: FoundSource) -> b
     for table in ("chunks", "records", "warnings"):
         db.execute(
             f"UPDATE {table} SET retired = retired + ? WHERE source_id = ? AND retired > 0",
-            (newer, known),
+            (newer, source_id),
         )
-    db.execute("UPDATE sources SET generation = generation + ? WHERE id = ?", (newer, known))
-    _insert(db, known, missing)
+    db.execute("UPDATE sources SET generation = generation + ? WHERE id = ?", (newer, source_id))
+    _insert(db, source_id, missing)
     return True
 
 
@@ -217,15 +217,15 @@ def _insert(db: apsw.Connection, source: SourceId, pieces: Iterable[Piece]) -> N
 
 def load_conversations(
     store: Store,
-    found: list[FoundSource],
+    sources: list[FoundSource],
     agents: Mapping[str, Source],
     folder: str,
     mask: Masker | None = None,
 ) -> Loaded:
     """Load conversations that the index lacks; call it after a pass over existing files."""
     loaded = Loaded()
-    by_id = {source.id: source for source in found}
-    for source in found:
+    by_id = {source.id: source for source in sources}
+    for source in sources:
         if source.part_of is None or source.kind in WHOLES:
             continue
         path = source.path or os.path.join(folder, "lost+found", f"{source.id}#{source.id}")
@@ -290,13 +290,13 @@ def _live(source: FoundSource) -> list[Piece]:
 def _whole(db: apsw.Connection, path: str, agent: str, whole: FoundSource | None) -> SourceId:
     """The source of the document or database, which may be gone."""
     whole_path = path.rpartition("#")[0]
-    known = db.execute("SELECT id FROM sources WHERE path = ?", (whole_path,)).get
-    if known is not None:
-        return SourceId(known)
-    made = Tracked(whole_path, agent, whole.kind if whole else "database")
-    made.save_identity(db)
-    made.save_state(db, GONE)
-    return made.id or NO_SOURCE
+    whole_id = db.execute("SELECT id FROM sources WHERE path = ?", (whole_path,)).get
+    if whole_id is not None:
+        return SourceId(whole_id)
+    tracked = Tracked(whole_path, agent, whole.kind if whole else "database")
+    tracked.save_identity(db)
+    tracked.save_state(db, GONE)
+    return tracked.id or NO_SOURCE
 
 
 def _record(parser: Any, raw: bytes) -> Record:

@@ -97,9 +97,9 @@ def told(made: type[Source]) -> dict[str, Any]:
 def _unknown() -> Iterator[dict[str, Any]]:
     """Agents that sessiond does not read, judging by their folders."""
     for title, folders in STRANGERS.items():
-        found = [path for folder in folders if os.path.isdir(path := os.path.expanduser(folder))]
-        if found:
-            places = [{"path": path, "exists": True} for path in found]
+        existing = [path for folder in folders if os.path.isdir(path := os.path.expanduser(folder))]
+        if existing:
+            places = [{"path": path, "exists": True} for path in existing]
             yield {"agent": None, "title": title, "places": places, "found": True}
 
 

@@ -69,8 +69,8 @@ def _read_by_daemon(home: paths.Home, folders: Sequence[str], *, show: bool) -> 
     with Bar(show=show) as bar:
 
         def draw() -> None:
-            told = upkeep.writer_status(home.status)
-            bar.update(told.get(upkeep.DONE) or 0, told.get(upkeep.TOTAL) or 0)
+            status = upkeep.writer_status(home.status)
+            bar.update(status.get(upkeep.DONE) or 0, status.get(upkeep.TOTAL) or 0)
 
         return requests.ask(home, "read", meanwhile=draw, paths=folders)
 
@@ -172,14 +172,14 @@ def no_such_file(target: str) -> SessError:
 def _recognise(
     sources: Sequence[Source], path: str, agent: str | None, called: str
 ) -> tuple[Source, str]:
-    asked = [one for one in sources if agent in (None, one.agent)]
-    found = recognised(asked, path)
-    if len(found) == 1:
-        return found[0]
-    if agent is not None and (kind := asked[0].kind_if_ours(path, head_of(path))) in KINDS:
-        return asked[0], kind
-    if found:
-        names = ", ".join(sorted(source.agent for source, _ in found))
+    candidates = [one for one in sources if agent in (None, one.agent)]
+    claims = recognised(candidates, path)
+    if len(claims) == 1:
+        return claims[0]
+    if agent is not None and (kind := candidates[0].kind_if_ours(path, head_of(path))) in KINDS:
+        return candidates[0], kind
+    if claims:
+        names = ", ".join(sorted(source.agent for source, _ in claims))
         raise SessError(
             f"{called} may be of several agents: {names}",
             hint="choose one with --agent",
@@ -218,7 +218,7 @@ def _wait(home: paths.Home, file: Handed) -> bool:
 
 def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool, quiet: bool) -> int:
     with closing(open_reader(home.index)) as db:
-        found = list(
+        sessions = list(
             db.execute(
                 "SELECT DISTINCT s.native_id, coalesce(s.title, s.first_prompt) FROM sources p"
                 " JOIN records t ON t.source_id = p.id JOIN sessions s ON s.id = t.session_id"
@@ -234,34 +234,34 @@ def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool, quiet:
         facts = {
             "file": file.path,
             "agent": file.agent,
-            "sessions": [native_id for native_id, _ in found],
+            "sessions": [native_id for native_id, _ in sessions],
             "read": done,
             "error": problem,
         }
         sys.stdout.write(json.dumps(facts) + "\n")
     elif not quiet:
-        sys.stdout.writelines(_lines(file, found, problem, done=done))
-    if done and not found and not problem:
+        sys.stdout.writelines(_lines(file, sessions, problem, done=done))
+    if done and not sessions and not problem:
         return Exit.NOTHING_FOUND
-    return Exit.OK if found and not problem else Exit.SKIPPED_SOME
+    return Exit.OK if sessions and not problem else Exit.SKIPPED_SOME
 
 
 def _lines(
-    file: Handed, found: Sequence[tuple[str, str | None]], problem: str | None, *, done: bool
+    file: Handed, sessions: Sequence[tuple[str, str | None]], problem: str | None, *, done: bool
 ) -> Iterator[str]:
     path = safe(file.path)
     if problem:
         yield f'"{path}" could not be read: {safe(problem)}\n'
     elif not done:
         yield f'handed "{path}" to the running daemon, which has not read it yet\n'
-    elif not found:
+    elif not sessions:
         yield f'no conversations in "{path}", read as a file of {file.agent}\n'
     else:
-        yield f'{counted(len(found), "session")} of {file.agent} in "{path}"\n'
-    for native_id, title in found[:_MOST_SHOWN]:
+        yield f'{counted(len(sessions), "session")} of {file.agent} in "{path}"\n'
+    for native_id, title in sessions[:_MOST_SHOWN]:
         yield f"  {safe(native_id)}  {safe(title or '')}".rstrip() + "\n"
-    if len(found) > _MOST_SHOWN:
-        yield f"  and {len(found) - _MOST_SHOWN} more\n"
+    if len(sessions) > _MOST_SHOWN:
+        yield f"  and {len(sessions) - _MOST_SHOWN} more\n"
 
 
 # -- from an address
@@ -328,9 +328,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("targets", nargs="+")
     parser.add_argument("--agent")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        return run(asked.targets, agent=asked.agent, as_json=asked.json)
+        return run(options.targets, agent=options.agent, as_json=options.json)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as error:

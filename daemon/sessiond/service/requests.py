@@ -70,11 +70,11 @@ def answer(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, A
     except Exception as error:
         with contextlib.suppress(apsw.Error):
             store.roll_back()
-        told = explained(error, store.db.filename)
-        if told is None:
+        failure = explained(error, store.db.filename)
+        if failure is None:
             log.exception("request failed")
-            told = SessError(f"{type(error).__name__}: {error}", code=Exit.INTERNAL)
-        return {"error": told.message, "hint": told.hint, "code": told.code}
+            failure = SessError(f"{type(error).__name__}: {error}", code=Exit.INTERNAL)
+        return {"error": failure.message, "hint": failure.hint, "code": failure.code}
 
 
 def serve(home: paths.Home, store: Store, ingest: Ingest) -> int:

@@ -155,12 +155,12 @@ def _is_broken(index: Path) -> bool:
     try:
         with closing(open_reader(index, any_schema=True)) as db, progress_line() as progress:
             progress("checking the pages")
-            found = soundness.structure(db)
+            findings = soundness.structure(db)
     except PreRelease:
         raise
     except SessError:
         return True
-    return any(one.about == soundness.STRUCTURE for one in found)
+    return any(one.about == soundness.STRUCTURE for one in findings)
 
 
 def _rebuild(home: paths.Home, kept: Path, what: str) -> list[str]:
@@ -242,14 +242,14 @@ def _load(home: paths.Home, index: Path, file: str) -> list[str]:
             say(f"copied {counted(copied, 'session')}")
             return []
     with progress_line() as progress:
-        found = finds.find(file, progress)
-    if not found and index == home.index:  # a rebuilt one is made of the files that still exist
+        salvaged = finds.find(file, progress)
+    if not salvaged and index == home.index:  # a rebuilt one is made of the files that still exist
         raise SessError(
             f'nothing of an index was found in "{file}"',
             hint="name a damaged index, or one that was moved aside",
             code=Exit.NOTHING_FOUND,
         )
-    return _load_pieces(home, index, found, settings, are_masked=_are_masked(file))
+    return _load_pieces(home, index, salvaged, settings, are_masked=_are_masked(file))
 
 
 def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> int | None:
@@ -269,7 +269,7 @@ def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> 
 def _load_pieces(
     home: paths.Home,
     index: Path,
-    found: list[FoundSource],
+    salvaged: list[FoundSource],
     settings: config.Config,
     *,
     are_masked: bool,
@@ -279,17 +279,17 @@ def _load_pieces(
     agents = {source.agent: source for source in sources}
     folder, mask = str(home.data), settings.mask
     if mask is not None:
-        finds.mask_all(found, mask)
+        finds.mask_all(salvaged, mask)
     with closing(open_writer(index)) as db:
         if are_masked or mask is not None:
             archive.note_masks(db)
         store = Store(db, Pricer(settings.prices))
-        files = load.load_files(store, found, agents, folder, mask)
+        files = load.load_files(store, salvaged, agents, folder, mask)
         with progress_line() as progress:
             reread(store, agents, progress, mask=mask)
             progress("reading the files that still exist")
             _read_files(home, settings, store, sources)
-        conversations = load.load_conversations(store, found, agents, folder, mask)
+        conversations = load.load_conversations(store, salvaged, agents, folder, mask)
     loaded = files.sources + conversations.sources
     pieces = files.pieces + conversations.pieces
     known = files.known + conversations.known
@@ -318,10 +318,10 @@ def _mend(home: paths.Home, *, accept_losses: bool) -> list[str]:
         _read_files(home, settings, store, sources)
         _drop_replaced(db, affected)
         _sum_up(db)
-        left = _archive_findings(db, progress, affected)
+        remaining = _archive_findings(db, progress, affected)
         if accept_losses:
-            archive.accept_losses(db, [one.loss for one in left if one.loss is not None])
-        return [one.message for one in left]
+            archive.accept_losses(db, [one.loss for one in remaining if one.loss is not None])
+        return [one.message for one in remaining]
 
 
 def _read_files(
@@ -337,9 +337,9 @@ def _archive_findings(
     def draw(done: int, of: int) -> None:
         progress(f"checking the archive, {done:,} of {of:,} pieces")
 
-    found = [*ArchiveCheck(db, only=sources).findings(draw)]
+    findings = [*ArchiveCheck(db, only=sources).findings(draw)]
     archive.met.clear()
-    return found
+    return findings
 
 
 def _mend_rows(db: apsw.Connection, progress: Progress) -> None:

@@ -119,9 +119,9 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     ):
         source_id, agent, kind, path, state, error, generation, offset, lines, blank = row
         try:
-            found = os.stat(path)
-            seen: int | None = found.st_size
-            written = found.st_mtime
+            file = os.stat(path)
+            seen: int | None = file.st_size
+            written = file.st_mtime
         except OSError:
             seen, written = None, 0.0
         # How much of a database is conversations is unknown until it is read.

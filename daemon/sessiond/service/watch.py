@@ -120,10 +120,10 @@ class Watcher(FileSystemEventHandler):
         present = {}
         for root in roots:
             try:
-                found = os.stat(root)
+                directory = os.stat(root)
             except OSError:
                 continue
-            present[root] = (found.st_dev, found.st_ino)
+            present[root] = (directory.st_dev, directory.st_ino)
         roots = tuple(present)
         present |= self._mounts.below(roots)
         if present == self._watched and self._alive():
@@ -233,12 +233,12 @@ class Mounts:
         text = b""
         while data := os.read(self._fd, 1 << 16):
             text += data
-        found = {}
+        numbers = {}
         for line in text.splitlines():
             number, _parent, _device, _root, path, *_ = line.split(b" ")
             plain = _ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), path)
-            found[os.fsdecode(plain)] = int(number)
-        return found
+            numbers[os.fsdecode(plain)] = int(number)
+        return numbers
 
 
 @dataclass(slots=True)

@@ -279,11 +279,11 @@ class KeptFile(Generic[Kept]):
 
     def of(self, path: str) -> Kept:
         try:
-            found = lstat_of(path)
+            file = lstat_of(path)
         except OSError:
             mark: tuple[int, ...] = ()
         else:
-            mark = (found.st_ino, found.st_size, found.st_mtime_ns)
+            mark = (file.st_ino, file.st_size, file.st_mtime_ns)
         kept = self._kept.get(path)
         if kept is None or kept[0] != mark:
             kept = self._kept[path] = mark, self._read(small_file(path, self._largest))

@@ -47,9 +47,9 @@ class ProjectFolder(NamedTuple):
             return plain
         if self.code is None:
             return None
-        found = {path for path in known if _is_coded(path, self.code)}
-        found |= set(_on_disk(self.code))
-        return found.pop() if len(found) == 1 else None
+        projects = {path for path in known if _is_coded(path, self.code)}
+        projects |= set(_on_disk(self.code))
+        return projects.pop() if len(projects) == 1 else None
 
 
 def coded(path: str) -> str:
@@ -69,17 +69,17 @@ def _on_disk(code: str) -> Iterator[str]:
     start, rest = ("/", code[1:]) if code.startswith("-") else (f"{code[:1]}:\\", code[3:])
     if not rest:
         return
-    left = [(start, rest)]
+    pending = [(start, rest)]
     for _ in range(_MOST_LISTED):
-        if not left:
+        if not pending:
             return
-        folder, rest = left.pop()
+        folder, rest = pending.pop()
         for entry in _entries(folder):
             name = coded(entry.name)
             if rest == name and entry.is_dir():
                 yield entry.path
             elif rest.startswith(name + "-") and entry.is_dir():
-                left.append((entry.path, rest[len(name) + 1 :]))
+                pending.append((entry.path, rest[len(name) + 1 :]))
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -168,8 +168,8 @@ def folder_of_window(identifier: Any) -> str | None:
     for name in ("uri", "folder", *_FILES):
         place = identifier.get(name)
         if place:
-            found = _of_components(place) if isinstance(place, dict) else _folder_of_text(place)
-            return None if found and name in _FILES and _UNTITLED.search(found) else found
+            folder = _of_components(place) if isinstance(place, dict) else _folder_of_text(place)
+            return None if folder and name in _FILES and _UNTITLED.search(folder) else folder
     return _of_components(identifier)
 
 
@@ -204,11 +204,11 @@ def _of_components(uri: dict[str, Any]) -> str | None:
     if scheme not in _ON_DISK:
         return None
     # For a remote folder, Windows writes an `fsPath` with wrong slashes.
-    found = absolute(uri.get("fsPath")) if scheme != _REMOTE else None
+    folder = absolute(uri.get("fsPath")) if scheme != _REMOTE else None
     path = as_text(uri.get("path"))
-    if found is None and path:
-        found = _of_decoded(scheme, as_text(uri.get("authority")) or "", path)
-    return found or _folder_of_text(uri.get("external"))
+    if folder is None and path:
+        folder = _of_decoded(scheme, as_text(uri.get("authority")) or "", path)
+    return folder or _folder_of_text(uri.get("external"))
 
 
 def _of_decoded(scheme: str, authority: str, path: str) -> str | None:

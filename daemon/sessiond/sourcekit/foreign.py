@@ -71,25 +71,25 @@ class Foreign:
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows at once, so that no transaction outlives the call."""
         try:
-            found = list(self._db.execute(sql, tuple(values)))
+            rows = list(self._db.execute(sql, tuple(values)))
         except apsw.Error as error:
             self._check()
             raise ForeignError(_reason(error)) from error
         self._check()
-        return found
+        return rows
 
     def many(self, sql: str, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Fetch the rows of several keys from one snapshot."""
-        found: list[tuple[Any, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         try:
             with self._db:
                 for key in keys:
-                    found += self._db.execute(sql, (key,))
+                    rows += self._db.execute(sql, (key,))
         except apsw.Error as error:
             self._check()
             raise ForeignError(_reason(error)) from error
         self._check()
-        return found
+        return rows
 
     def has_table(self, name: str) -> bool:
         if self._tables is None:
@@ -99,8 +99,8 @@ class Foreign:
 
     def has(self, table: str, column: str) -> bool:
         if table not in self._columns:
-            found = self.rows("SELECT name FROM pragma_table_info(?)", (table,))
-            self._columns[table] = {name for (name,) in found}
+            columns = self.rows("SELECT name FROM pragma_table_info(?)", (table,))
+            self._columns[table] = {name for (name,) in columns}
         return column in self._columns[table]
 
     def _check(self) -> None:
@@ -144,11 +144,11 @@ def fingerprint(path: str) -> tuple[tuple[int, ...], ...]:
     marks: list[tuple[int, ...]] = []
     for suffix in ("", *_SIDECARS):
         try:
-            found = os.lstat(path + suffix)
+            file = os.lstat(path + suffix)
         except OSError:
             marks.append((0,))
             continue
-        marks.append((found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+        marks.append((file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns))
     return tuple(marks)
 
 

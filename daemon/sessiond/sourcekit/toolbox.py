@@ -47,10 +47,10 @@ class Toolbox:
 
     def kind(self, tool: str | None) -> str:
         name = tool or ""
-        found = self._kinds.get(calls.bare(name))
-        if found is None and name.startswith(self._mcp):
+        kind = self._kinds.get(calls.bare(name))
+        if kind is None and name.startswith(self._mcp):
             return kinds.MCP
-        return found or kinds.OTHER
+        return kind or kinds.OTHER
 
     def describe(
         self, tool: str | None, given: Any, kind: str = "", edits: tuple[Edit, ...] = ()
@@ -245,11 +245,11 @@ def edits_of_blocks(text: str, path: str) -> tuple[Edit, ...]:
 def _edits_of_begin_patch(text: str) -> Iterator[Edit]:
     path, lines = "", list[str]()
     for line in [*text.split("\n"), _END]:
-        found = _FILE.match(line)
-        if found or line.startswith(_END):
+        header = _FILE.match(line)
+        if header or line.startswith(_END):
             if path:
                 yield Edit(path, patch="\n".join((_BEGIN, *lines, _END)))
-            path, lines = found[2] if found else "", [line]
+            path, lines = header[2] if header else "", [line]
         else:
             lines.append(line)
 

@@ -220,8 +220,8 @@ def _item_text(item: dict[str, Any]) -> tuple[str | None, int]:
     if kind == "image":
         return None, 1
     if kind == "web_search_result":
-        found = (as_text(item.get("title")), as_text(item.get("url")))
-        return "\n".join(filter(None, found)), 0
+        parts = (as_text(item.get("title")), as_text(item.get("url")))
+        return "\n".join(filter(None, parts)), 0
     return None, 0
 
 

@@ -162,7 +162,7 @@ class Lines:
         if not places:
             return
         # Find all before moving any: the places overlap.
-        found = [
+        rows = [
             (table, row_id, line)
             for line, offset, _ in places
             for table in ("chunks", "warnings")
@@ -174,9 +174,9 @@ class Lines:
         # First out of the way: no two chunks may have the same place, not even for a moment.
         self.db.executemany(
             "UPDATE chunks SET offset = -id WHERE id = ?",
-            [(row_id,) for table, row_id, _ in found if table == "chunks"],
+            [(row_id,) for table, row_id, _ in rows if table == "chunks"],
         )
-        for table, row_id, line in found:
+        for table, row_id, line in rows:
             self.db.execute(f"UPDATE {table} SET offset = ? WHERE id = ?", (_place(line), row_id))
         self.db.executemany(
             "UPDATE records SET offset = ?, line = ? WHERE id = ?",

@@ -114,8 +114,8 @@ class Replays:
             else:
                 blocks.append((shown.with_words(_words(event.type, event.text, event.input)), 0))
         for result, answered in zip(record.results, answers, strict=True):
-            said = _result(result.status, result.output, result.overflow)
-            blocks.append((answered.with_words(said), 0))
+            words = _result(result.status, result.output, result.overflow)
+            blocks.append((answered.with_words(words), 0))
         fewest, _ = min(blocks, key=lambda block: len(block[0]))
         return next(
             (
@@ -138,8 +138,8 @@ class Replays:
             return
         for result in record.results:
             if answered := self._moments.get((session.id, record.ts, result.call_id)):
-                said = _result(result.status, result.output, result.overflow)
-                answered.add(placed.id, placed.digest, said)
+                words = _result(result.status, result.output, result.overflow)
+                answered.add(placed.id, placed.digest, words)
                 self._blocks += 1
 
     def _say(self, moment: _Moment, record_id: RecordId, digest: int, event: Event) -> None:

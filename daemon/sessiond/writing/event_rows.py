@@ -117,11 +117,11 @@ class EventRows:
 
     def stored(self, where: str, *values: Any) -> list[Row]:
         """Rows from the index, without their texts."""
-        found = []
+        rows = []
         for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
             stored: dict[str, Any] = dict(zip(_LOADED, columns, strict=True))
-            found.append(Row(**stored, stored=True, loaded=False, edits=None))
-        return found
+            rows.append(Row(**stored, stored=True, loaded=False, edits=None))
+        return rows
 
     def load(self, row: Row) -> None:
         """Load the texts of a stored row; most rows do not need them."""
@@ -339,7 +339,7 @@ def may_commit(kind: str | None, command: str) -> bool:
 
 def find_commits(output: str) -> list[tuple[str, str | None, str]]:
     """(sha, branch, subject) of every commit reported at the start of a line, each sha once."""
-    found: dict[str, tuple[str, str | None, str]] = {}
+    commits: dict[str, tuple[str, str | None, str]] = {}
     for at in _bracketed_lines(output):
         report = _REPORT.match(output, at)
         if report is None:
@@ -347,8 +347,8 @@ def find_commits(output: str) -> list[tuple[str, str | None, str]]:
         sha = report["sha"]
         # `[worker 12345678] started` is a log line; git's next line is indented.
         if not sha.isdigit() or output.startswith(("\n ", "\r\n "), report.end()):
-            found.setdefault(sha, (sha, report["branch"], report["subject"].strip()))
-    return list(found.values())
+            commits.setdefault(sha, (sha, report["branch"], report["subject"].strip()))
+    return list(commits.values())
 
 
 def _bracketed_lines(output: str) -> Iterator[int]:
@@ -454,13 +454,13 @@ class Calls:
 
     def results(self, call_id: str) -> list[Row]:
         """The newest results that are events of their own, oldest first."""
-        found = [
+        rows = [
             row
             for state in (ORPHAN, ANSWER)
             for row in self._known.get((call_id, state), [])[-_NEWEST:]
             if not row.retired
         ]
-        return sorted(found, key=_by_id)
+        return sorted(rows, key=_by_id)
 
 
 def _keys_and_ids(ids: list[str]) -> tuple[str, str]:

@@ -50,17 +50,17 @@ class EventWriter:
         self._attachments = spec.attachments
         self._prompts = []
         self._shared.clear()
-        wanted: set[str] = set()
+        call_ids: set[str] = set()
         apart = False  # it has records of other sessions
         for placed in records:
             record = placed.record
             for event in record.events:
                 if event.call_id:
-                    wanted.add(event.call_id)
+                    call_ids.add(event.call_id)
             for result in record.results:
-                wanted.add(result.call_id)
+                call_ids.add(result.call_id)
             apart = apart or record.sidechain or record.session is not None
-        self._calls.begin(wanted, None if apart else main.id, twins)
+        self._calls.begin(call_ids, None if apart else main.id, twins)
 
     def add(self, session: Session, record_id: RecordId, record: Record) -> None:
         """Add the events of a new record, and count those that are new to the session."""
@@ -195,7 +195,7 @@ class EventWriter:
 
     def rejoin_taken_back(self, record_ids: list[RecordId]) -> None:
         """Choose results again after a log took records back that forks may still have."""
-        found: list[Any] = self._db.execute(
+        call_ids: list[Any] = self._db.execute(
             "SELECT DISTINCT call_id FROM events WHERE call_id IS NOT NULL AND id IN ("
             " SELECT e.id FROM json_each(?1) j JOIN records t ON t.id = j.value"
             " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id)"
@@ -203,7 +203,7 @@ class EventWriter:
             " JOIN events e ON e.result_record_id = j.value)",
             (json.dumps(record_ids),),
         ).fetchall()
-        for (call_id,) in found:
+        for (call_id,) in call_ids:
             self._calls.reload(call_id)
             self._rejoin_calls(call_id)
         self.flush()

@@ -75,8 +75,8 @@ class RecordRows:
 
     def id_at(self, source: Tracked, offset: int) -> RecordId:
         """The id of a record that is being added."""
-        known = self._ids.pop((source.id or NO_SOURCE, offset), None)
-        return known or self.new_id()
+        record_id = self._ids.pop((source.id or NO_SOURCE, offset), None)
+        return record_id or self.new_id()
 
     def add(self, source: Tracked, session_id: SessionId, placed: PlacedRecord) -> Twin:
         """Collect a row; return it as what later records may repeat."""

@@ -149,7 +149,7 @@ def _read_batch(
 
 def _family(db: apsw.Connection, logs: Logs, first: SourceId) -> list[Tracked]:
     """A log and all logs that are connected with it, by any number of steps."""
-    found = {first: logs[first]}
+    family = {first: logs[first]}
     seen: set[SessionId] = set()
     queue = _sessions_of(db, first)
     while queue:
@@ -161,10 +161,10 @@ def _family(db: apsw.Connection, logs: Logs, first: SourceId) -> list[Tracked]:
         for (source,) in db.execute(
             "SELECT source_id FROM session_sources WHERE session_id = ?", (session,)
         ):
-            if source in logs and source not in found:
-                found[source] = logs[source]
+            if source in logs and source not in family:
+                family[source] = logs[source]
                 queue += _sessions_of(db, source)
-    return sorted(found.values(), key=lambda one: _age(db, one))
+    return sorted(family.values(), key=lambda one: _age(db, one))
 
 
 def _age(db: apsw.Connection, one: Tracked) -> tuple[int, int]:

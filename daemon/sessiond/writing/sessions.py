@@ -156,8 +156,8 @@ class Sessions:
             self._saved[session.id] = row
 
     def by_id(self, session_id: SessionId) -> Session:
-        found = self._by_id.get(session_id)
-        return found or next(self._load("id = ?", (session_id,)))
+        cached = self._by_id.get(session_id)
+        return cached or next(self._load("id = ?", (session_id,)))
 
     def get(self, agent: str, spec: base.SessionSpec) -> Session:
         """The session of a file; a parent that was not read yet becomes an empty row."""
@@ -194,9 +194,9 @@ class Sessions:
         key = (agent, spec.native_id, spec.home)
         if spec.title is None:
             return
-        found = self._by_key.get(key)
+        cached = self._by_key.get(key)
         named = "agent = ? AND native_id = ? AND home = ?"
-        for session in [found] if found else self._load(named, key):
+        for session in [cached] if cached else self._load(named, key):
             session.entitle(spec.title, base.TITLE_AI)
 
     def sidechain(self, parent: Session, native_id: str) -> Session:
@@ -316,9 +316,9 @@ class SessionFacts:
             "SELECT session_id FROM leaf_titles WHERE leaf IN (SELECT value FROM json_each(?))",
             (json.dumps(list(native_ids)),),
         )
-        found = {session_id for (session_id,) in holders}
-        if found:
-            self._retitled |= found | {session.id for session in sessions}
+        session_ids = {session_id for (session_id,) in holders}
+        if session_ids:
+            self._retitled |= session_ids | {session.id for session in sessions}
 
     def prompts_changed(self, session: Session) -> None:
         """Mark a session in which a later record took prompts back or replaced them."""
@@ -416,12 +416,12 @@ class SessionFacts:
             wanting = [*without, *(session_id for (session_id,) in guessed)]
             if not wanting:
                 continue
-            known = self._db.execute(
+            projects = self._db.execute(
                 f"SELECT DISTINCT s.project {_INSIDE} AND s.project_from IS NULL"
                 " AND s.project IS NOT NULL",
                 inside,
             )
-            project = folder.project([path for (path,) in known])
+            project = folder.project([path for (path,) in projects])
             self._db.execute(
                 "UPDATE sessions SET project = ?, project_from = ?"
                 " WHERE id IN (SELECT value FROM json_each(?))",

@@ -289,14 +289,14 @@ class UsageWriter:
 
     def _twins(self, column: str, values: list[Any]) -> dict[int, Held]:
         """By row, the sessions that have its line."""
-        found: dict[int, Held] = {}
+        holders: dict[int, Held] = {}
         for row_id, session_id, forked, record_id in self._db.execute(
             _TWINS.format(column=column), (json.dumps(values), json.dumps([*self._silent]))
         ):
-            sessions = found.setdefault(row_id, {})
+            sessions = holders.setdefault(row_id, {})
             twin = forked, record_id
             sessions[session_id] = min(twin, sessions.get(session_id, twin))
-        return found
+        return holders
 
     def _alike(self, sessions: set[SessionId], held: Held) -> Held:
         """Keep sessions of the same kind: a subagent's replay of its parent's lines is no copy."""
