@@ -6,21 +6,20 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
+import apsw
 import typer
 
 from sess_common import times
 from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_schema import citations
+from sess_schema.ids import EventId
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import FIELDS
+from sess_schema.queries.sessions import Listing, SessionRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_redaction import Redactor
-    from sess_schema.ids import EventId
-    from sess_schema.queries.sessions import Listing, SessionRow
 
 Texts = list[str] | None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -25,8 +26,6 @@ from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.edit.cutting import Cut, Target
     from sess_cli.edit.suggest import Suggestion
     from sess_cli.picker import Marks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -14,13 +15,11 @@ from sess_common import paths
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.edit.log import Edit
     from sess_cli.edit.whole_files import File, Removal
-    from sess_schema.queries.sessions import SessionRow
 
 _MOST_FILES, _MOST_SESSIONS = 20, 10  # to list
 

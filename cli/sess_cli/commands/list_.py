@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -13,13 +14,11 @@ from sess_common import times
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import Listing
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.render.listing import Chosen
     from sess_cli.terminal import Terminal
-    from sess_schema.queries.sessions import Listing
 
 SORTS = ("recent", "started", "cost", "tokens", "events", "duration", "project", "title")
 

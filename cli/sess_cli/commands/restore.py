@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -17,10 +19,6 @@ from sess_common.program import say
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import apsw
-
     from sess_schema.archive import Chunk
     from sess_schema.queries.sources import SourceRow
 

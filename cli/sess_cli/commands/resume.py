@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -15,13 +16,11 @@ from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line, pager
 from sess_common.errors import Exit, SessError
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.continuing.history import Message
     from sess_cli.continuing.state import State
-    from sess_schema.queries.sessions import SessionRow
 
 _MOST_LINES = 12  # of a fact
 _BOXES = {"done": "[x]", "doing": "[>]", "open": "[ ]"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -19,14 +20,12 @@ from sess_cli.options import (
     split_citation,
 )
 from sess_cli.terminal import json_line, pager
+from sess_schema.ids import EventId
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.edit.cutting import Target
-    from sess_schema.ids import EventId
-    from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.transcripts import Transcript
     from sess_schema.session import Reader
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import sys
 import time
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import apsw
 import typer
@@ -17,9 +18,6 @@ from sess_cli.render import layout
 from sess_cli.terminal import Terminal, csv_text, json_line
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # Those that only read; with an argument most others change the connection.
 _READ_ONLY = frozenset(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -15,16 +17,13 @@ from sess_common.classes import dataclass
 from sess_common.errors import SessError
 from sess_common.program import Ended, say
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import tzinfo
-
-    import apsw
 
     from sess_cli.render.stats.report import Report
     from sess_cli.render.tallies import Broken, Groups
-    from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.stats import Stats
     from sess_schema.sums import Tally
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -16,16 +17,14 @@ from sess_cli.render import amounts
 from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
+from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import Listing, SessionRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.export.files import Failures
     from sess_cli.export.story import Story
     from sess_redaction import Redactor
-    from sess_schema.ids import SessionId
-    from sess_schema.queries.sessions import Listing, SessionRow
 
 
 Ids = Annotated[

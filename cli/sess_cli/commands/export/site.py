@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
+import apsw
 import typer
 
 from sess_cli import fresh
@@ -19,13 +20,11 @@ from sess_cli.terminal import Terminal
 from sess_common.errors import Exit, SessError
 from sess_common.program import say
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from sess_cli.export.site.build import Outcome, Site
     from sess_redaction import Redactor
-    from sess_schema.queries.sessions import SessionRow
 
 _FOLDER = "sess-site"
 _SHOWN = 3
