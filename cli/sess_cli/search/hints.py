@@ -18,7 +18,7 @@ from sess_common.program import say
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import FIELDS
 from sess_schema.queries.search import Filter, Search
-from sess_schema.queries.search.relax import relaxations
+from sess_schema.queries.search.relax import wider
 from sess_schema.queries.search.terms import Term
 
 if TYPE_CHECKING:
@@ -40,14 +40,16 @@ def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) 
     for note in request.results(db).query.notes:
         say(f"note: {safe(note)}")
     options = _options(typed)
-    for wider in relaxations(db, request):
-        kept = [option for option in options if option not in wider.drops]
-        if "filters" in wider.drops:
+    for relaxation in wider(db, request):
+        kept = [option for option in options if option not in relaxation.drops]
+        if "filters" in relaxation.drops:
             kept = saved_searches.without(kept, *(f"--{field}" for field in FIELDS))
-        number = amounts.plural(wider.count, "event") + ("" if wider.counted else " or more")
-        match = "matches" if wider.count == 1 and wider.counted else "match"
-        command = shlex.join(["sess", "search", *wider.adds, *kept, wider.words])
-        say(f"hint: {number} {match} {safe(wider.why)}: `{safe(command)}`")
+        number = amounts.plural(relaxation.count, "event") + (
+            "" if relaxation.counted else " or more"
+        )
+        match = "matches" if relaxation.count == 1 and relaxation.counted else "match"
+        command = shlex.join(["sess", "search", *relaxation.adds, *kept, relaxation.words])
+        say(f"hint: {number} {match} {safe(relaxation.why)}: `{safe(command)}`")
 
 
 def hint_inside_words(

@@ -98,8 +98,8 @@ class Search:
 
     def check(self) -> None:
         """Raise on a request that is invalid whatever the index, before one is opened."""
-        for one in self.filters:
-            fields.check(one.field, one.value, self._setting())
+        for filter_ in self.filters:
+            fields.check(filter_.field, filter_.value, self._setting())
         self._query(None, str.split)
 
     def hits(self, db: apsw.Connection) -> Iterator[Hit]:
@@ -113,20 +113,20 @@ class Search:
         """The words, without the filters that are written among them."""
         return language.without_filters(self.text, lambda one: self._fault(db, one))
 
-    def _fault(self, db: apsw.Connection | None, one: Filter) -> str | None:
-        return fields.fault(db, one.field, one.value, self._setting())
+    def _fault(self, db: apsw.Connection | None, filter_: Filter) -> str | None:
+        return fields.fault(db, filter_.field, filter_.value, self._setting())
 
     def _query(self, db: apsw.Connection | None, tokenize: language.Tokenize) -> Query:
         matching = Matching(self.mode, case=self.case, whole=self.whole)
-        given = list(self.filters)
+        filters = list(self.filters)
 
-        if given and not self.text.strip() and self.mode == "words":
-            return Query(language.together(given))
+        if filters and not self.text.strip() and self.mode == "words":
+            return Query(language.together(filters))
         query = language.parse(
-            self.text, tokenize, matching, partial(self._fault, db), alone=not given
+            self.text, tokenize, matching, partial(self._fault, db), alone=not filters
         )
-        if given:
-            query = query.narrowed(language.together(given))
+        if filters:
+            query = query.narrowed(language.together(filters))
         # Next to it, any other type is a contradiction, not an alternative.
         return query.narrowed(Filter("type", "tool_use")) if self.mode == "tools" else query
 
@@ -162,9 +162,9 @@ class Results:
         return self.plan.match is not None and self._search.sort == "relevance"
 
     def hits(self) -> Iterator[Hit]:
-        for given, ranked in enumerate(self.ranked(), 1):
+        for number, ranked in enumerate(self.ranked(), 1):
             yield self.hit(ranked)
-            if given == self._search.limit:
+            if number == self._search.limit:
                 return
 
     def ranked(self) -> Iterator[Ranked]:
@@ -240,11 +240,11 @@ class Results:
         )
         return name, session, agent, project, title_for(self._db, session, title), parent
 
-    def _asked(self, found: excerpt.Excerpt, summary: str | None, output: str) -> excerpt.Excerpt:
+    def _asked(self, snippet: excerpt.Excerpt, summary: str | None, output: str) -> excerpt.Excerpt:
         """Adds what a tool was asked where the match is in its output."""
         line = " ".join((summary or output[:_WITHOUT_INPUT]).split())
         spans = tuple(span for leaf in self._leaves for span in leaf.places(line))
-        return replace(found, text=line, spans=spans)
+        return replace(snippet, text=line, spans=spans)
 
     def cursor(self) -> str:
         """Where the next page starts."""
@@ -278,15 +278,15 @@ class Results:
         while True:
             first = below is None
             pool = ranker.pool(ranking.POOL if first else ranking.LATER_POOL, below)
-            found = pool.rows
+            rows = pool.rows
             # With filters the pool already reaches further back.
             if first and pool.bottom and self.plan.where.sql == ANY.sql:
                 edge = pool.bottom
                 said = ranker.said(edge).rows
                 early = {row[0] for row in said}
-                found = sorted(found + said, key=itemgetter(2), reverse=True)
+                rows = sorted(rows + said, key=itemgetter(2), reverse=True)
             skip = set(given) if first else {*given, *early}
-            for event, ts, score, session in found:
+            for event, ts, score, session in rows:
                 if event in skip or not self._holds(event):
                     continue
                 given.append(event)
@@ -306,14 +306,14 @@ class Results:
         if self.plan.scans and self.plan.match is None:
             ranges = newest.split_by_time(self._db, self._start.top, sort)
         if ranges is None:
-            found = self._matches(self._base(start), newest.BY_TIME[sort])
+            matches = self._matches(self._base(start), newest.BY_TIME[sort])
         else:
             first, rest = ranges
-            found = chain(
+            matches = chain(
                 self._matches(self._base(start, first), newest.BY_TIME[sort]),
                 self._sorted(self._base(start, rest), newest.SORTED[sort]),
             )
-        for event, ts, session in found:
+        for event, ts, session in matches:
             self._last = (ts, event)
             yield Ranked(event, ts, session)
 
@@ -394,11 +394,11 @@ class Results:
                 values += condition.values
         return Condition(sql, tuple(values))
 
-    def _condition(self, one: Filter) -> Condition:
-        if one not in self._made:
+    def _condition(self, filter_: Filter) -> Condition:
+        if filter_ not in self._made:
             setting = self._search._setting()  # noqa: SLF001
-            self._made[one] = fields.condition(self._db, one.field, one.value, setting)
-        return self._made[one]
+            self._made[filter_] = fields.condition(self._db, filter_.field, filter_.value, setting)
+        return self._made[filter_]
 
     def _cursor(self) -> Cursor:
         search = self._search

@@ -83,7 +83,7 @@ def _cut(text: str, start: int, spans: Sequence[Span], width: int) -> tuple[str,
         at = end
         if end < whole:
             break
-    stop = max(stop, at) if at == start or at <= stop else at
+    stop = max(stop, at)
     line += _one_line(text[at:stop])
     lead = len(line) - len(line.lstrip())
     rest = text[stop : stop + _FAR] if len(text) > stop else ""

@@ -124,13 +124,13 @@ def parse(
 def without_filters(text: str, check: Check) -> str:
     """The words of a query that has filters among them."""
     kept, at = "", 0
-    for found in _LEXEMES.finditer(text):
-        value, field = found["quoted"], found["field"]
-        if found["word"] and (written := _FIELD.fullmatch(found["word"].rstrip(")"))):
+    for lexeme in _LEXEMES.finditer(text):
+        value, field = lexeme["quoted"], lexeme["field"]
+        if lexeme["word"] and (written := _FIELD.fullmatch(lexeme["word"].rstrip(")"))):
             _, field, value = written.groups()
         if field and value and check(Filter(field.lower(), value)) is None:
-            kept += text[at : found.start()]
-            at = found.end() - (found["word"] or "").endswith(")")
+            kept += text[at : lexeme.start()]
+            at = lexeme.end() - (lexeme["word"] or "").endswith(")")
     return " ".join((kept + text[at:]).split())
 
 
@@ -177,26 +177,26 @@ class _Parser:
             if self._terms == _MOST_TERMS:
                 self.notes.append(f"only the first {_MOST_TERMS} terms are used")
                 return
-            found = _LEXEMES.match(self._text, at)
-            if found is None:  # white space
+            lexeme = _LEXEMES.match(self._text, at)
+            if lexeme is None:  # white space
                 at += 1
                 continue
-            at = found.end()
-            if found["word"] == "NOT" and not negated and _OPERAND.match(self._text, at):
+            at = lexeme.end()
+            if lexeme["word"] == "NOT" and not negated and _OPERAND.match(self._text, at):
                 negated = True
                 continue
-            if found["open"]:
+            if lexeme["open"]:
                 if depth < _DEEPEST:
                     depth += 1
-                    yield "-(" if negated else found["open"]
-            elif found["close"]:
+                    yield "-(" if negated else lexeme["open"]
+            elif lexeme["close"]:
                 if depth:
                     depth -= 1
                     yield ")"
-            elif found["quoted"] is not None:
-                yield from self._quoted(found, negated=negated)
+            elif lexeme["quoted"] is not None:
+                yield from self._quoted(lexeme, negated=negated)
             else:
-                word, closing = found["word"], 0
+                word, closing = lexeme["word"], 0
                 while depth > closing and word.endswith(")") and word.count(")") > word.count("("):
                     word, closing = word[:-1], closing + 1
                 yield from self._word(word, negated=negated)
@@ -204,15 +204,15 @@ class _Parser:
                 yield from ")" * closing
             negated = False
 
-    def _quoted(self, found: re.Match[str], *, negated: bool) -> Iterator[Node | str]:
-        text = found["quoted"]
-        negated = negated or found["minus"] is not None
-        if field := found["field"]:
+    def _quoted(self, lexeme: re.Match[str], *, negated: bool) -> Iterator[Node | str]:
+        text = lexeme["quoted"]
+        negated = negated or lexeme["minus"] is not None
+        if field := lexeme["field"]:
             if node := self._filter(field, text):
                 yield Not(node) if negated else node
                 return
             yield from self._term(f"{field}:", negated=False)
-        term = self._made(text, prefix=found["star"] is not None)
+        term = self._made(text, prefix=lexeme["star"] is not None)
         if term is not None:
             yield Not(term) if negated else term
 

@@ -93,28 +93,29 @@ class Newest:
         after = after_row(before, "newest")
         base = self._base if after is None else _both(self._base, after)
         if self._are_few(most):
-            rows = self._matches(base, columns=self._columns)
-            return sorted(rows, key=_when, reverse=True), None
-        found: list[Row] = []
+            every = self._matches(base, columns=self._columns)
+            return sorted(every, key=_when, reverse=True), None
+        rows: list[Row] = []
         blocks, at_once = search_index.blocks_between(self._db, *self._limits), _BLOCKS_AT_ONCE
-        since = max((one.since for one in self._plan.ranges if one.since is not None), default=-1)
+        limits = [range_.since for range_ in self._plan.ranges if range_.since is not None]
+        since = max(limits, default=-1)
         blocks = [block for block in blocks if block[0] >= since]
         done = 0
         while done < len(blocks):
-            oldest = found[-1][1] if len(found) == most else None
+            oldest = rows[-1][1] if len(rows) == most else None
             if oldest is not None and oldest > blocks[done][0]:
                 break
             dated = base if oldest is None else _both(base, Condition("e.ts >= ?", (oldest,)))
             for first, last in _stretches(blocks[done : done + at_once]):
-                found += self._candidates(dated, first, last)
+                rows += self._candidates(dated, first, last)
             done += at_once
             # As many as should have the rest, but not many more than were needed until now.
-            missing = max(0, most - len(found)) * done // max(1, len(found))
+            missing = max(0, most - len(rows)) * done // max(1, len(rows))
             at_once = max(_BLOCKS_AT_ONCE, min(missing, 4 * done))
-            found.sort(key=_when, reverse=True)
-            del found[most:]
-        below = (found[-1][1], found[-1][0]) if len(found) == most else None
-        return self._whole(base, found), below
+            rows.sort(key=_when, reverse=True)
+            del rows[most:]
+        below = (rows[-1][1], rows[-1][0]) if len(rows) == most else None
+        return self._whole(base, rows), below
 
     @cached_property
     def _limits(self) -> tuple[int, int]:
@@ -158,15 +159,15 @@ class Newest:
         )
         return [number for (number,) in rows]
 
-    def _whole(self, base: Condition, found: Sequence[Row]) -> list[Row]:
+    def _whole(self, base: Condition, dated: Sequence[Row]) -> list[Row]:
         """The same with their other columns: for a score, full text counts matches."""
         whole: dict[int, Row] = {}
-        for numbers in _close(sorted(row[0] for row in found)):
+        for numbers in _close(sorted(row[0] for row in dated)):
             chosen = _among("+event_index.rowid", numbers)
             near = Range(str(numbers[0]), str(numbers[-1]))
             rows = self._matches(_both(base, chosen), near, columns=self._columns)
             whole.update((row[0], row) for row in rows)
-        return [whole[row[0]] for row in found]
+        return [whole[row[0]] for row in dated]
 
     def _matches(self, base: Condition, *ranges: Range, columns: str = "") -> list[Row]:
         first, last = self._limits
@@ -238,10 +239,10 @@ class Cursor:
         return urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def _position(given: list[int | None] | None) -> Position | None:
-    if given is None:
+def _position(pair: list[int | None] | None) -> Position | None:
+    if pair is None:
         return None
-    ts, event = given
+    ts, event = pair
     return None if ts is None else int(ts), int(event or 0)
 
 

@@ -44,13 +44,8 @@ class Relaxation:
     counted: bool  # whether the count is exact
 
 
-def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
-    """The wider searches that find something, the closest first."""
-    return list(wider(db, search))
-
-
 def wider(db: apsw.Connection, search: Search) -> Iterator[Relaxation]:
-    """The same, each as soon as it is counted."""
+    """The wider searches that find something, the closest first, each as soon as it is counted."""
     began = time.monotonic()
     for way in _ways(db, search, search.results(db).query):
         if time.monotonic() - began > _SECONDS:
