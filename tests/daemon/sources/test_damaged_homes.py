@@ -183,19 +183,22 @@ def spoil_documents(world, parts):
     tasks = [task for part in parts for task in documents_to_spoil(part)]
     sound: dict[str, Record | None] = {}
     for part in parts:
-        try:
-            read = read_document(world, part, part.data)
-        except NotReady:
-            continue
+        read = read_document(world, part, part.data)
         assert [*misfits_of(read)] == []
         sound |= {item.key: item.record for one in read for item in one.items}
-    for part, place, name, wrong in sampled(tasks, MOST_DOCUMENTS, world.agent):
+    tried, unready = sampled(tasks, MOST_DOCUMENTS, world.agent), 0
+    for part, place, name, wrong in tried:
         data = json.dumps(damage.replaced(part.data, place, wrong)).encode()
+        world.file(part).write_bytes(data)  # some agents look whether it is still what was read
         try:
             read = read_document(world, part, data)
         except NotReady:
+            unready += 1
             continue
+        finally:
+            world.lay(part)
         assert [*misfits_of(read, sound)] == [], (part.path, name, wrong)
+    assert unready <= len(tried) / 2, "what is not ready was not looked at"
 
 
 def documents_to_spoil(part):
