@@ -81,8 +81,7 @@ class _Document:
         self._repository = repository
 
     def lines(self, story: Story) -> Iterator[str]:
-        yield f"# {escaped(story.title)}"
-        yield ""
+        yield from _block(f"# {escaped(story.title)}")
         yield from self._facts(story)
         yield ""
         prompts = 0
@@ -90,8 +89,7 @@ class _Document:
             if item.type == "user":
                 prompts += 1
                 words = layout.cut(one_line(item.text[: 100 * _HEADING]), _HEADING)
-                yield f"## {prompts}. {escaped(words)}"
-                yield ""
+                yield from _block(f"## {prompts}. {escaped(words)}")
             yield from self._item(item)
         for child in story.loose:
             yield from self._agent(child)
@@ -134,23 +132,19 @@ class _Document:
         elif item.type == "summary":
             yield from self._folded("Summary", quoted(item.text))
         elif item.label == labels.COMPACT:
-            yield f"*{escaped(one_line(item.text))}*"
-            yield ""
+            yield from _block(f"*{escaped(one_line(item.text))}*")
         elif item.label in labels.MESSAGES:
             yield from quoted(item.text)
         elif item.label in labels.UNREADABLE:
-            yield f"*{NAMES[item.label]}*"
-            yield ""
+            yield from _block(f"*{NAMES[item.label]}*")
             yield from fenced(self._shown(item.text))
         elif item.unknown is not None and (shown := json_values.readable(item.unknown)) is not None:
             head = escape(one_line(safe(item.label or "record")))
             yield from self._folded(head, fenced(self._shown(shown), "json"))
         if item.damaged:
-            yield f"*{DAMAGED}*"
-            yield ""
+            yield from _block(f"*{DAMAGED}*")
         if item.pictures:
-            yield f"*{amounts.plural(len(item.pictures), 'image')}*"
-            yield ""
+            yield from _block(f"*{amounts.plural(len(item.pictures), 'image')}*")
 
     def _call(self, item: Item) -> Iterator[str]:
         about = amounts.outcome(item.status)
@@ -163,8 +157,9 @@ class _Document:
         for commit in item.commits:
             sha = code(commit.sha[:10])
             link = self._repository.commit(commit.sha) if self._repository else None
-            yield f"- commit {f'[{sha}]({link})' if link else sha} {escaped(commit.subject)}"
-            yield ""
+            yield from _block(
+                f"- commit {f'[{sha}]({link})' if link else sha} {escaped(commit.subject)}"
+            )
         if item.agent is not None:
             yield from self._agent(item.agent)
 
@@ -185,8 +180,7 @@ class _Document:
             yield from fenced(self._shown(_arguments(item)))
         output = ansi.plain(item.output)
         if output.strip():
-            yield "Output:"
-            yield ""
+            yield from _block("Output:")
             yield from fenced(self._shown(output))
 
     def _agent(self, story: Story) -> Iterator[str]:
@@ -197,8 +191,7 @@ class _Document:
 
     def _nested(self, item: Item) -> Iterator[str]:
         if item.type == "user":
-            yield "**Prompt**"
-            yield ""
+            yield from _block("**Prompt**")
         yield from self._item(item)
 
     def _shown(self, text: str) -> str:
@@ -206,11 +199,14 @@ class _Document:
 
     @staticmethod
     def _folded(head: str, inside: Iterator[str]) -> Iterator[str]:
-        yield f"<details><summary>{head}</summary>"
-        yield ""
+        yield from _block(f"<details><summary>{head}</summary>")
         yield from inside
-        yield "</details>"
-        yield ""
+        yield from _block("</details>")
+
+
+def _block(line: str) -> tuple[str, str]:
+    """A line that stands alone."""
+    return line, ""
 
 
 def _changes(item: Item) -> str:

@@ -328,10 +328,8 @@ class Combined:
         return f"{name}: {count}" if name else count
 
     def masthead(self, *, utc: bool) -> Iterator[str]:
-        rows, totals = (
-            [story.row for story in self.stories],
-            [story.total for story in self.stories],
-        )
+        rows = [story.row for story in self.stories]
+        totals = [story.total for story in self.stories]
         starts = [row.started for row in rows if row.started is not None]
         ends = [row.ended or row.started for row in rows]
         last = max((end for end in ends if end is not None), default=None)

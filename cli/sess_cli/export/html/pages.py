@@ -10,7 +10,6 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -55,6 +54,7 @@ _SEARCH_BOX = (  # not shown where no script runs
     ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'
     ' spellcheck="false"><button type="button" id="find">Search</button></div>'
 )
+_STYLES = ("palette.css", "cards.css", "pages.css")  # the last overrides the look of cards
 _NUMBERS = 15  # up to this many pages are all listed
 _AROUND = 3
 
@@ -405,17 +405,10 @@ def _commit_entry(commit: Commit, when: str, where: str, repository: Repository 
 # -- what is around the content of every page
 
 
-@cache
-def _style() -> str:
-    """`pages.css` comes last, to override the look of cards."""
-    return "\n".join(shell.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
-
-
 def _document(title: str, body: str, lock: Lock | None = None) -> bytes:
     column = [f"<div class='column'>\n{body}\n</div>"]
-    pieces = shell.scripted(
-        title, column, style=_style(), script="pages.js", lock=lock, several=True
-    )
+    style = "\n".join(map(shell.asset, _STYLES))
+    pieces = shell.scripted(title, column, style=style, script="pages.js", lock=lock, several=True)
     return b"".join(pieces)
 
 
