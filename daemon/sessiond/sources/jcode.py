@@ -265,7 +265,7 @@ class JcodeParser:
 
     def read_tool_result(self, record: Record, value: dict[str, Any]) -> None:
         record.role = "tool"
-        call_id = self._answered(record, value)
+        call_id = self._take_call(record, value)
         output, error = as_text(value.get("output")) or "", as_text(value.get("error"))
         target = self._moves.pop(call_id, None)
         if target and not error and value.get("denied") is not True:
@@ -281,7 +281,7 @@ class JcodeParser:
             )
         )
 
-    def _answered(self, record: Record, value: dict[str, Any]) -> str:
+    def _take_call(self, record: Record, value: dict[str, Any]) -> str:
         """The call of a result; also decides whether a subagent made it."""
         call_id, tool = as_text(value.get("tool_call_id")), as_text(value.get("name")) or ""
         for number, (name, waiting, subagent, _) in enumerate(self._waiting):

@@ -170,12 +170,12 @@ class Messages:
         if header is not None:
             if answer is not None:
                 self._close(record, answer)
-            answer, text = self._opened(header[0]), header[1]
+            answer, text = self._take_open(header[0]), header[1]
         elif answer is not None and answer.texts:
             self._close(record, answer)
             answer = None
         elif answer is None and not headed and self._open and may_be_result(text):
-            answer = self._opened(self._open[0][0])
+            answer = self._take_open(self._open[0][0])
         if answer is None:
             self._typed(record, text)
             return None
@@ -186,7 +186,7 @@ class Messages:
             self._typed(record, text.replace(said, "") if said else text)
         return answer
 
-    def _opened(self, tool: str) -> _Answer:
+    def _take_open(self, tool: str) -> _Answer:
         """The first open call of this tool, else the first one."""
         call = next((one for one in self._open if one[0] == tool), None)
         call = call or (self._open[0] if self._open else None)

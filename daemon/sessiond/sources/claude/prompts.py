@@ -141,12 +141,12 @@ class Queue:
         elif operation == "remove":
             self._take(record, as_text(value.get("sessionId")), content)
 
-    def written(self, record: Record, typed: str) -> None:
+    def note_record(self, record: Record, typed: str) -> None:
         """Another record repeats a message that was or will be taken from the queue."""
         if not self._replace(record, typed):
             _append(self._written, _digest(typed))
 
-    def prompted(self, record: Record, typed: str) -> None:
+    def note_prompt(self, record: Record, typed: str) -> None:
         """A prompt may be the message that was taken from the queue just before."""
         if self._taken and record.ts is not None:
             self._taken = [one for one in self._taken if record.ts - one[2] <= _NEAR]

@@ -148,7 +148,7 @@ class ClaudeParser:
         self._finish_prompt(record, prompt)
         if prompt.typed and self._is_main_thread(record):
             self._repeats.forget_responses()
-            self._queue.prompted(record, prompt.typed)
+            self._queue.note_prompt(record, prompt.typed)
 
     def _finish_prompt(self, record: Record, prompt: Prompt) -> None:
         record.events += prompt.events()
@@ -264,7 +264,7 @@ class ClaudeParser:
             prompt.add(block)
         self._finish_prompt(record, prompt)
         if machine is None:
-            self._queue.written(record, prompt.typed)
+            self._queue.note_record(record, prompt.typed)
 
     def _read_progress(self, record: Record, value: dict[str, Any]) -> None:
         data = as_dict(value.get("data"))

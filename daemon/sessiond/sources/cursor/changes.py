@@ -102,7 +102,7 @@ class Changes:
             self._state[LOOK_AGAIN] = True
         return self._touched
 
-    def missed(self, key: str) -> None:
+    def note_miss(self, key: str) -> None:
         """A value changed but not its rowid: rowids are unreliable in this database."""
         if not self.distrust:
             log.warning(

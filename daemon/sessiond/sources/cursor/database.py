@@ -137,7 +137,7 @@ class DatabaseReader:
             item = Item(key, rowid, digest(value))
             before = self._known.get(key)
             if before and before.place == rowid and before.digest != item.digest:
-                self._changes.missed(key)
+                self._changes.note_miss(key)
             remembered.append(item)
         header = self._headers.item(composer_id)
         if header:
@@ -214,7 +214,7 @@ class DatabaseReader:
                     change.moved.append((key, rowid))
                 continue
             if before is not None and before.place == rowid:
-                self._changes.missed(key)
+                self._changes.note_miss(key)
             if value is not None:
                 bubble = self._read(item, composer, key.split(":", 2)[2], value, contents)
                 self._place_by(change, bubble)

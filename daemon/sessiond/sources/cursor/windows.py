@@ -91,7 +91,7 @@ class _Window:
                     key = f"{_TAB}{tab_id}:{bubble_id}"
                     inline.setdefault(key, (f"{tab_id}-{bubble_id}", bubble, None))
             change.order = [*inline]
-            yield self._told(change, f"{_TAB}{tab_id}:", inline)
+            yield self._complete(change, f"{_TAB}{tab_id}:", inline)
 
     def composers(self, value: Any) -> Iterator[Conversation]:
         """Composers with their messages; later versions have only a list of them here."""
@@ -113,12 +113,14 @@ class _Window:
                 costs=composer.costs,
             )
             arranged = Arranged(composer, prefix, before, {}, inline)
-            self._told(change, prefix, inline)
+            self._complete(change, prefix, inline)
             change.order = arranged.keys(change.items)
             change.times = arranged.times(change.order)
             yield change
 
-    def _told(self, change: Conversation, prefix: str, inline: dict[str, Inline]) -> Conversation:
+    def _complete(
+        self, change: Conversation, prefix: str, inline: dict[str, Inline]
+    ) -> Conversation:
         before = self._known.under(prefix)
         change.project, change.project_rank = self.folder, _BY_WINDOW
         add_inline(change, inline, before)

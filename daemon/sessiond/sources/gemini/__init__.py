@@ -123,7 +123,7 @@ class _Chats:
         for number, message in enumerate(chat["messages"]):
             value = message if isinstance(message, dict) else {"content": message}
             record = read_message(value)
-            answered.compare(record)
+            answered.drop_repeats(record)
             record.native_id = scoped(spec.native_id, record.native_id)
             if record.usage is not None:
                 record.usage.message_id = record.native_id

@@ -71,7 +71,7 @@ class GeminiParser:
     def _message(self, value: dict[str, Any]) -> Record:
         self._started = True
         record = read_message(value)
-        self._answered.compare(record)
+        self._answered.drop_repeats(record)
         self._name(record)
         if record.native_id:
             record.retires.append(Retire(record.native_id))
@@ -111,7 +111,7 @@ class GeminiParser:
                 record.warnings.append(f"message {number} is not an object")
                 continue
             message = read_message(value, f"{place}/{number}")
-            self._answered.compare(message)
+            self._answered.drop_repeats(message)
             self._name(message)
             if self._started:
                 record.events += [event for event in message.events if event.type == "summary"]
@@ -160,7 +160,7 @@ class Answered:
     def state(self) -> list[str]:
         return list(self._calls)
 
-    def compare(self, record: Record) -> None:
+    def drop_repeats(self, record: Record) -> None:
         """Take what is repeated out of the record, and remember what ended in it."""
         record.results = [one for one in record.results if one.call_id not in self._calls]
         ended = [
