@@ -171,6 +171,8 @@ def _glued(words: list[str]) -> list[str]:
     return made
 
 
+# -- the scripts that make shells ask for completions, and where they are installed
+
 BASH = """\
 _NAME_complete() {
     local line

@@ -19,6 +19,7 @@ _BAR = re.compile(r"[|│┃]")
 _COMMA = re.compile(",")
 _TAB = re.compile("\t")
 _MOST_ROWS = 200
+_LEAST = 4  # characters of a value in a manifest
 _MOST_QUOTES = 8
 _LONGEST_ROW = 4_000  # characters
 _INSERT = re.compile(r"\(([^()]{1,1000})\)\s{0,20}(?i:values)\s{0,20}")
@@ -151,10 +152,7 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-_LEAST = 4
-
-
-FoundPairs = Iterator[tuple[int, int, str]]
+# -- two members, `{"value": "...", "name": "DB_PASSWORD"}`; `$ printenv TOKEN` and its output
 
 SIGN = rf"(?i:name|key|variable)[\\\"']*[ \t]*(?:=>|[:=])[ \t]*[\\\"']*[\w./-]*(?i:{names.WORDS})"
 NAMED = (
@@ -175,23 +173,23 @@ _BETWEEN = re.compile(rf"(?=[\\\"', \t\r\n}}]){_WITHIN}{{0,160}}\Z")
 _FLOW = re.compile(r"\{[^{}\n]*\Z")
 _ENDS = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 _NEAR = 600  # characters before the name
-_MOST_BETWEEN = 4
+_MOST_VALUES = 4
 _LONG = 14
 
 
-def find_pair(text: str, match: re.Match[str], extents: Extents) -> FoundPairs:
+def find_pair(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """`match` has the member that gives the name; the value is after or before it."""
     name = match[1]
     if not names.means_secret(name):
         return
     after = _AFTER.match(text, match.end())
     if after is not None:
-        spans = [_value_member(text, after.end(), name, extents)]
+        spans = [_member_value(text, after.end(), name, extents)]
     else:
         near = max(match.start() - _NEAR, 0)
         starts = [one.end() for one in _BEFORE.finditer(text, near, match.start())]
         spans = [
-            _name_before(text, at, match.start(), name, extents) for at in starts[-_MOST_BETWEEN:]
+            _value_before(text, at, match.start(), name, extents) for at in starts[-_MOST_VALUES:]
         ]
     weak = names.is_weak(name)
     for span in spans:
@@ -199,14 +197,14 @@ def find_pair(text: str, match: re.Match[str], extents: Extents) -> FoundPairs:
             yield *span, names.kind_of(name)
 
 
-def _name_before(text: str, at: int, named: int, name: str, extents: Extents) -> Span | None:
-    span = _value_member(text, at, name, extents)
+def _value_before(text: str, at: int, named: int, name: str, extents: Extents) -> Span | None:
+    span = _member_value(text, at, name, extents)
     if span is None or span[1] > named or _BETWEEN.match(text, span[1], named) is None:
         return None
     return span
 
 
-def _value_member(text: str, at: int, name: str, extents: Extents) -> Span | None:
+def _member_value(text: str, at: int, name: str, extents: Extents) -> Span | None:
     in_braces = _FLOW.search(text, max(at - _NEAR, 0), at) is not None
     value = extents.value(at, name=at, stops=",}" if in_braces else "")
     said = (
@@ -218,7 +216,7 @@ def _value_member(text: str, at: int, name: str, extents: Extents) -> Span | Non
     return (value.begin, value.begin + len(said)) if secret else None
 
 
-def printed(text: str, match: re.Match[str], extents: Extents) -> FoundPairs:
+def printed(text: str, match: re.Match[str], extents: Extents) -> Secrets:
     """The line below a command that shows a variable."""
     begin = match.start(2)
     end = extents.value(begin, name=match.start(), plain=True).end

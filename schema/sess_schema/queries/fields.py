@@ -11,6 +11,9 @@ from sess_common.classes import dataclass, replace
 from sess_common.errors import SessError
 from sess_schema.queries import sessions
 
+FAILED = ("error", "denied")
+_ALSO = {"tool": "tool_use", "tools": "tool_use"}
+_SUBAGENT = "s.kind = 'subagent'"
 TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
 STATES = ("error", "denied", "pending", "ok", "failed", "subagent")
 THINGS = ("image", "commit")
@@ -63,9 +66,7 @@ FIELDS = {
 }
 
 
-_ALSO = {"tool": "tool_use", "tools": "tool_use"}
-FAILED = ("error", "denied")
-_SUBAGENT = "s.kind = 'subagent'"
+# -- as SQL
 
 
 @dataclass(frozen=True, slots=True)
