@@ -172,11 +172,11 @@ def _roots() -> Check:
 def _agents() -> Check:
     """Which agents are on this machine, and which of them are not read."""
     facts = fresh.agents()
-    here = [one for one in facts if one["found"]]
-    read = [one["title"] for one in here if one["agent"] and not one["excluded"]]
+    here = [agent for agent in facts if agent["found"]]
+    read = [agent["title"] for agent in here if agent["agent"] and not agent["excluded"]]
     details = [
-        *(f"{one['title']}: excluded by config.toml" for one in here if one.get("excluded")),
-        *(f"{one['title']}: not known to sessiond" for one in here if one["agent"] is None),
+        *(f"{agent['title']}: excluded by config.toml" for agent in here if agent.get("excluded")),
+        *(f"{agent['title']}: not known to sessiond" for agent in here if agent["agent"] is None),
     ]
     message = f"{', '.join(read)} on this machine" if read else "none on this machine"
     if details:
@@ -215,7 +215,7 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
 
 def _structure(db: apsw.Connection, *, deep: bool) -> Check:
     pragma = "integrity_check" if deep else "quick_check"
-    problems = [one.message for one in soundness.structure(db, deep=deep)]
+    problems = [finding.message for finding in soundness.structure(db, deep=deep)]
     if not problems:
         return Check("structure", OK, f"{pragma} found no damage")
     return Check("structure", FAIL, f"{pragma} found damage", problems[:5], hint=REPAIR)
@@ -224,7 +224,7 @@ def _structure(db: apsw.Connection, *, deep: bool) -> Check:
 def _archive(db: apsw.Connection) -> Check:
     """Every archived piece against its checksum."""
     checking = ArchiveCheck(db)
-    problems = [one.message for one in checking.findings()]
+    problems = [finding.message for finding in checking.findings()]
     archive.met.clear()
     pieces = amounts.plural(checking.looked.chunks, "piece")
     if not problems:
@@ -234,7 +234,7 @@ def _archive(db: apsw.Connection) -> Check:
 
 def _missing(db: apsw.Connection) -> Check:
     """Whether every byte that was read has a place in the archive; none is read for it."""
-    problems = [one.message for one in ArchiveCheck(db).missing()]
+    problems = [finding.message for finding in ArchiveCheck(db).missing()]
     if not problems:
         return Check("archive", OK, "complete (`--deep` verifies every piece)")
     return Check("archive", FAIL, f"{len(problems):,} gaps", problems[:5], REPAIR)
@@ -251,21 +251,21 @@ def _size(db: apsw.Connection) -> Check:
 
 def _upkeep(home: Home) -> Check:
     """When it was last checked and backed up; advice, not a fault."""
-    said, hints = [], []
+    parts, hints = [], []
     for what, done, command in (
         (upkeep.CHECK, "checked", "sess check"),
         (upkeep.BACKUP, "backed up", "sess backup DIR"),
     ):
         last = upkeep.last(home.data, what)
         if last is None:
-            said.append(f"never {done}")
+            parts.append(f"never {done}")
             hints.append(f"`{command}`")
         elif not last.get("ok"):
             return Check("upkeep", WARN, "the last check found damage", hint=REPAIR)
         else:
-            said.append(f"{done} {amounts.ago(last['at'], round(time.time() * 1000))}")
+            parts.append(f"{done} {amounts.ago(last['at'], round(time.time() * 1000))}")
     hint = f"{' and '.join(hints)} from time to time" if hints else None
-    return Check("upkeep", OK, ", ".join(said), hint=hint)
+    return Check("upkeep", OK, ", ".join(parts), hint=hint)
 
 
 def _references(db: apsw.Connection) -> Check:
@@ -349,19 +349,19 @@ def _end_to_end() -> Check:
     started = time.monotonic()
     with throw_away() as sandbox:
         wrote = sandbox.run("sessiond.service.agents", "--probe", word)
-        asked = sandbox.sess("search", word, "--json", "--limit", "0", capture=True)
+        search = sandbox.sess("search", word, "--json", "--limit", "0", capture=True)
     took = amounts.duration(round((time.monotonic() - started) * 1000))
     agents = set(wrote.stdout.split())
-    found = {json.loads(line)["agent"] for line in asked.stdout.splitlines() if word in line}
-    if agents and found == agents:
+    read = {json.loads(line)["agent"] for line in search.stdout.splitlines() if word in line}
+    if agents and read == agents:
         names = ", ".join(sorted(agents))
         return Check("end to end", OK, f"wrote, indexed and found transcripts of {names} in {took}")
-    missing = ", ".join(sorted(agents - found)) or "any agent"
+    missing = ", ".join(sorted(agents - read)) or "any agent"
     return Check(
         "end to end",
         FAIL,
-        f"a new transcript of {missing} was not found (exit code {asked.returncode})",
-        [*wrote.stderr.splitlines(), *asked.stderr.splitlines()][:5],
+        f"a new transcript of {missing} was not found (exit code {search.returncode})",
+        [*wrote.stderr.splitlines(), *search.stderr.splitlines()][:5],
         hint="`sess --debug demo` shows more",
     )
 

@@ -57,8 +57,8 @@ def _prefixed(prefix: str, one: Candidate | str) -> Candidate:
 def _after_comma(names: Iterable[str], typed: str) -> Values:
     """A list such as `day,model`: the next name, and none twice."""
     before, comma, _ = typed.rpartition(",")
-    given = before.split(",")
-    return [f"{before}{comma}{name}" for name in names if name not in given]
+    listed = before.split(",")
+    return [f"{before}{comma}{name}" for name in names if name not in listed]
 
 
 def _from_index(read: Callable[[apsw.Connection, str], Values], typed: str) -> Values:

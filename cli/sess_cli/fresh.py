@@ -36,8 +36,8 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
         with closing(db or open_reader(home.index_file)) as db:
             yield db
     except Exception as error:
-        known = explained(error, home.index_file)
-        if failed and known is not None and known.code == Exit.INDEX_UNUSABLE:
+        reason = explained(error, home.index_file)
+        if failed and reason is not None and reason.code == Exit.INDEX_UNUSABLE:
             raise Ended(Exit.INDEX_UNUSABLE) from error  # the child has printed it already
         raise
 
@@ -75,13 +75,13 @@ def roots() -> list[str]:
     """The directories that the daemon reads transcripts from."""
     import subprocess
 
-    asked = subprocess.run(
+    child = subprocess.run(
         [*module("sessiond.service.one_pass"), "--roots"],
         capture_output=True,
         text=True,
         check=False,
     )
-    return asked.stdout.splitlines() if asked.returncode == 0 else []
+    return child.stdout.splitlines() if child.returncode == 0 else []
 
 
 def agents() -> list[dict[str, Any]]:
@@ -89,10 +89,10 @@ def agents() -> list[dict[str, Any]]:
     import json
     import subprocess
 
-    asked = subprocess.run(
+    child = subprocess.run(
         module("sessiond.service.agents"), capture_output=True, text=True, check=False
     )
-    return [json.loads(line) for line in asked.stdout.splitlines()]
+    return [json.loads(line) for line in child.stdout.splitlines()]
 
 
 def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:

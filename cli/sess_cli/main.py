@@ -61,8 +61,7 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     print_id: Annotated[
-        bool,
-        typer.Option("--print-id", help="Choose a session on the screen and print its ID."),
+        bool, typer.Option("--print-id", help="Choose a session on the screen and print its ID.")
     ] = False,
     install_completion: InstallCompletion = False,
     show_completion: ShowCompletion = False,
@@ -88,19 +87,19 @@ def _without_a_verb(*, print_id: bool) -> None:
 
 
 def run() -> None:
-    given = sys.argv[1:]
+    arguments = sys.argv[1:]
 
     def follow() -> None:
         if completion.wanted("sess"):
             from sess_cli.completing import values
 
-            keep_only(app, given[:-1])
-            completion.answer(app, "sess", given, values)
+            keep_only(app, arguments[:-1])
+            completion.answer(app, "sess", arguments, values)
             return
-        if completion.show_or_install("sess", given):
+        if completion.show_or_install("sess", arguments):
             return
-        words = with_verb(app, given)
+        words = with_verb(app, arguments)
         keep_only(app, words)
         program.follow(app, "sess", words)
 
-    program.run_plain("sess", follow, debug=given[:1] == ["--debug"])
+    program.run_plain("sess", follow, debug=arguments[:1] == ["--debug"])

@@ -54,8 +54,7 @@ SessionIds = Annotated[
     typer.Argument(metavar="[ID]...", help="Session IDs, or their first characters."),
 ]
 SessionId = Annotated[
-    str,
-    typer.Argument(metavar="ID", help="Session ID, its first 4 or more characters, or `last`."),
+    str, typer.Argument(metavar="ID", help="Session ID, its first 4 or more characters, or `last`.")
 ]
 TranscriptNumber = Annotated[
     str | None,
@@ -67,8 +66,7 @@ Relink = Annotated[
 ]
 DryCut = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")]
 ForceCut = Annotated[
-    bool,
-    typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
+    bool, typer.Option("--force", help="Cut despite warnings, or soon after the agent has written.")
 ]
 Output = Annotated[
     str | None,
@@ -86,8 +84,7 @@ Redact = Annotated[
     ),
 ]
 RedactionReport = Annotated[
-    bool,
-    typer.Option("--redaction-report", help="List the kind and place of each mask on stderr."),
+    bool, typer.Option("--redaction-report", help="List the kind and place of each mask on stderr.")
 ]
 
 # `shells.asked` reads them, with or without a shell; here they are for --help.
@@ -209,25 +206,25 @@ def confirmed(question: str, does: str) -> bool:
     return typer.confirm(question, err=True)
 
 
-def split_citation(given: str) -> tuple[str, str | None]:
+def split_citation(citation: str) -> tuple[str, str | None]:
     """The session and the event of a citation; no event if it names a whole session."""
-    session, mark, event = given.rpartition("#")
+    session, mark, event = citation.rpartition("#")
     if mark and session and citations.looks_like_one(event):
         return session, event
-    return given, None
+    return citation, None
 
 
 def cited_event(
-    db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False
+    db: apsw.Connection, row: SessionRow, key: str, *, superseded: bool = False
 ) -> EventId:
     """The event that a citation names."""
-    event = citations.resolve(db, row.key, given, superseded=superseded)
+    event = citations.resolve(db, row.key, key, superseded=superseded)
     if event is not None:
         return event
-    rewritten = citations.resolve(db, row.key, given, superseded=True) is not None
+    rewritten = citations.resolve(db, row.key, key, superseded=True) is not None
     raise SessError(
-        f"session {row.session} {'no longer has' if rewritten else 'has no'} event #{given}",
-        hint=f"`sess show {row.session}#{given} --superseded` shows the replaced record"
+        f"session {row.session} {'no longer has' if rewritten else 'has no'} event #{key}",
+        hint=f"`sess show {row.session}#{key} --superseded` shows the replaced record"
         if rewritten
         else f"`sess show {row.session}` shows all events",
         code=Exit.NOTHING_FOUND,

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from itertools import takewhile
 from typing import Any, get_type_hints
 
 import typer
@@ -46,16 +47,16 @@ _PROGRAMS = frozenset(
 )
 
 
-def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
+def with_verb(app: typer.Typer, arguments: list[str]) -> list[str]:
     """A command line that names a command: words that are none are searched for."""
-    before = given[: next((n for n, word in enumerate(given) if word not in _BEFORE), len(given))]
-    rest = given[len(before) :]
+    before = [*takewhile(_BEFORE.__contains__, arguments)]
+    rest = arguments[len(before) :]
     verbs = [str(command.name) for command in app.registered_commands]
     verbs += [str(group.name) for group in app.registered_groups]
     if not rest or rest[0] in verbs:
-        return given
+        return arguments
     if rest[0].startswith("-") and rest[0] != "--":
-        return _before_a_verb(given, rest)
+        return _before_a_verb(arguments, rest)
     if rest[0] == "help":
         return [*before, *rest[1:], "--help"]
     for verb in verbs:
@@ -67,13 +68,12 @@ def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
     return [*before, "search", *rest]
 
 
-def _before_a_verb(given: list[str], rest: list[str]) -> list[str]:
+def _before_a_verb(arguments: list[str], rest: list[str]) -> list[str]:
     """Options of `sess` itself stay; those of a search need the word."""
     if rest[0].partition("=")[0] in _OWN or all(word.startswith("-") for word in rest):
-        return given
+        return arguments
     raise SessError(
-        f"no such option: {rest[0]}",
-        hint=f"did you mean `{_search_for(rest)}`? `sess --help`",
+        f"no such option: {rest[0]}", hint=f"did you mean `{_search_for(rest)}`? `sess --help`"
     )
 
 
@@ -94,9 +94,9 @@ def _one_slip(typed: str, verb: str) -> bool:
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
-def keep_only(app: typer.Typer, given: list[str]) -> None:
+def keep_only(app: typer.Typer, arguments: list[str]) -> None:
     """Drop every command but the one a command line names."""
-    verb = next((word for word in given if word not in _BEFORE), None)
+    verb = next((word for word in arguments if word not in _BEFORE), None)
     commands = [command for command in app.registered_commands if command.name == verb]
     groups = [group for group in app.registered_groups if group.name == verb]
     if commands or groups:

@@ -40,8 +40,8 @@ class Resume:
         return f"cd {shlex.quote(self.directory)} && {command}" if self.directory else command
 
     def program(self) -> str | None:
-        found = shutil.which(self.arguments[0])
-        return None if found is None else os.path.abspath(found)
+        path = shutil.which(self.arguments[0])
+        return None if path is None else os.path.abspath(path)
 
     def replace_this_process(self) -> None:
         program = self.program()

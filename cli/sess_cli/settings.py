@@ -37,5 +37,5 @@ def read() -> Settings:
 
 
 def _of(values: dict[str, object], section: str, key: str) -> object:
-    found = values.get(section)
-    return found.get(key) if isinstance(found, dict) else None
+    table = values.get(section)
+    return table.get(key) if isinstance(table, dict) else None

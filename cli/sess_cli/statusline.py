@@ -92,30 +92,30 @@ def show(*, as_json: bool = False) -> None:
 
     session = _session_on_stdin()
     with closing(open_reader(paths.home().index_file)) as db, db:
-        found = read(db, session)
+        status = read(db, session)
     if as_json:
         from sess_cli.terminal import json_line
 
-        json_line(found.facts())
+        json_line(status.facts())
     else:
-        sys.stdout.write(found.line() + "\n")
+        sys.stdout.write(status.line() + "\n")
 
 
 def read(db: apsw.Connection, session: str | None, now: int | None = None) -> Status:
     now = times.now_ms() if now is None else now
     midnight, _ = windows.period_bounds("day", now, None)
-    found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current_window(db, now))
+    status = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current_window(db, now))
     key = _key(db, session) if session else None
     if key is not None:
-        found.session = _spent(db, f"u.session_id IN ({shown.FAMILY})", key)
+        status.session = _spent(db, f"u.session_id IN ({shown.FAMILY})", key)
         for model, window, size in db.execute(
             "SELECT coalesce(u.model, ''), u.context_window, u.input_tokens + u.cache_write_tokens"
             " + u.cache_read_tokens FROM usage u WHERE u.session_id = ? AND u.counted"
             " ORDER BY u.ts DESC LIMIT 1",
             (key,),
         ):
-            found.context, found.context_window = size, window or context_window(model, size)
-    return found
+            status.context, status.context_window = size, window or context_window(model, size)
+    return status
 
 
 def _spent(db: apsw.Connection, where: str, value: int) -> Spent:
@@ -130,11 +130,11 @@ def _spent(db: apsw.Connection, where: str, value: int) -> Spent:
 
 
 def _key(db: apsw.Connection, session: str) -> int | None:
-    found: int | None = db.execute(
+    key: int | None = db.execute(
         "SELECT id FROM sessions WHERE native_id = ? AND records > 0 ORDER BY home <> '' LIMIT 1",
         (session,),
     ).get
-    return found
+    return key
 
 
 def _session_on_stdin() -> str | None:
@@ -152,10 +152,10 @@ def _session_on_stdin() -> str | None:
     import json
 
     try:
-        given = json.loads(raw)
+        payload = json.loads(raw)
     except ValueError:
         return None
-    session = given.get("session_id") if isinstance(given, dict) else None
+    session = payload.get("session_id") if isinstance(payload, dict) else None
     return session if isinstance(session, str) else None
 
 

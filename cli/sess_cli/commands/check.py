@@ -86,8 +86,7 @@ def _share(percentage: str) -> float:
 
 def backup(
     target: Annotated[
-        str,
-        typer.Argument(metavar="FILE|DIR", help="A new file, or a folder for several backups."),
+        str, typer.Argument(metavar="FILE|DIR", help="A new file, or a folder for several backups.")
     ],
     *,
     no_sync: NoSync = False,

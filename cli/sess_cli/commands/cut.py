@@ -69,12 +69,7 @@ def cut(
         def plan(db: apsw.Connection) -> Cut:
             transcript = transcripts.read(db, target.source)
             named = _named_records(
-                db,
-                target,
-                transcript,
-                numbers=numbers,
-                patterns=match or [],
-                citations=event or [],
+                db, target, transcript, numbers=numbers, patterns=match or [], citations=event or []
             )
             return cutting.planned_cut(db, target, transcript, named, relink=relink)
 

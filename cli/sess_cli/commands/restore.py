@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def restore(
     session: Annotated[
-        str,
-        typer.Argument(metavar="ID", help="Session ID, or `source` from `sess list --json`."),
+        str, typer.Argument(metavar="ID", help="Session ID, or `source` from `sess list --json`.")
     ],
     *,
     output: Annotated[

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class _Filters:
-    """Every filter as an option, each with the values that were given."""
+    """Every filter as an option, each with the values that were chosen."""
 
-    def given(self) -> list[Filter]:
+    def chosen(self) -> list[Filter]:
         from sess_schema.queries.search import Filter
 
         filters = []
@@ -167,7 +167,7 @@ def search(
         return
     request = Search(
         " ".join(words or ()),
-        (*filters.given(), *([Filter("is", "failed")] if error else [])),
+        (*filters.chosen(), *([Filter("is", "failed")] if error else [])),
         limit,
         mode=_mode(substring=substring, regex=regex, tools_only=tools_only),
         case=case,
@@ -197,9 +197,9 @@ def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
     return modes[0] if modes else "words"
 
 
-def _sort(given: str) -> Any:
+def _sort(order: str) -> Any:
     from sess_schema.queries.search import SORTS
 
-    if given not in SORTS:
-        raise SessError(f'no such order: "{given}"', hint=f"one of {', '.join(SORTS)}")
-    return given
+    if order not in SORTS:
+        raise SessError(f'no such order: "{order}"', hint=f"one of {', '.join(SORTS)}")
+    return order

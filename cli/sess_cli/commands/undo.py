@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def undo(
-    given: Annotated[
+    name: Annotated[
         str | None,
         typer.Argument(
             metavar="[ID]", help="An edit, or a session: its last edit. Otherwise the last of all."
@@ -53,9 +53,9 @@ def undo(
         with editing():  # decides about what a crash has interrupted
             pass
     if list_them:
-        _show_list(given, utc=utc, as_json=as_json)
+        _show_list(name, utc=utc, as_json=as_json)
         return
-    edit = _chosen(given, redo=redo)
+    edit = _chosen(name, redo=redo)
     try:
         undone = undoing.undo(edit, force=force)
     except Changed:
@@ -81,37 +81,37 @@ def _words(undone: Edit) -> str:
     return f"redid {first.command}" if first else f"undid {undone.command}"
 
 
-def _chosen(given: str | None, *, redo: bool) -> Edit:
+def _chosen(name: str | None, *, redo: bool) -> Edit:
     from sess_cli.edit import log, undoing
 
-    if given is None:
+    if name is None:
         return undoing.last(redo=redo)
-    edit = log.by_id(given)
+    edit = log.by_id(name)
     if edit is not None:
         return edit
-    return undoing.last(redo=redo, session=_session(given))
+    return undoing.last(redo=redo, session=_session(name))
 
 
-def _session(given: str) -> str:
+def _session(name: str) -> str:
     try:
         with fresh.open_with_sessions() as db:
-            return sessions.resolve(db, given).session
+            return sessions.resolve(db, name).session
     except SessError as error:
         if error.message.startswith("no such session"):
             raise SessError(
-                f'no edit and no session "{given}"',
+                f'no edit and no session "{name}"',
                 hint="`sess undo --list` lists edits",
                 code=Exit.NOTHING_FOUND,
             ) from None
         raise
 
 
-def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
+def _show_list(name: str | None, *, utc: bool, as_json: bool) -> None:
     from sess_cli.edit import log
 
     edits = log.entries()
-    if given is not None:
-        session = _session(given)
+    if name is not None:
+        session = _session(name)
         edits = [edit for edit in edits if edit.session == session]
     if not edits and not as_json:
         raise SessError("no edits yet", code=Exit.NOTHING_FOUND)

@@ -129,9 +129,9 @@ class Acting(App[Resume | str]):
         self.notify(looks.line(message), severity=severity, markup=False, timeout=timeout)
 
     def say_error(self, error: Exception) -> None:
-        known = explained(error, str(self._index))
-        hint = f"; {known.hint}" if known and known.hint else ""
-        self.say(f"{known.message if known else error}{hint}", wrong=True)
+        reason = explained(error, str(self._index))
+        hint = f"; {reason.hint}" if reason and reason.hint else ""
+        self.say(f"{reason.message if reason else error}{hint}", wrong=True)
 
 
 def export_session(db: apsw.Connection, session: SessionId, folder: Path, *, utc: bool) -> Path:

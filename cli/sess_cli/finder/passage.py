@@ -250,8 +250,8 @@ class _Drawing:
         return keep
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        found = (islice(leaf.places(text), _MOST_MARKS) for leaf in self._leaves)
-        return sorted(span for places in found for span in places)
+        matches = (islice(leaf.places(text), _MOST_MARKS) for leaf in self._leaves)
+        return sorted(span for places in matches for span in places)
 
     def _marked(self, text: str, style: Style) -> Text:
         made = Text(text, style)

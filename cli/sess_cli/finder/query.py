@@ -264,9 +264,9 @@ class Finding:
 
     def _answers(self, db: apsw.Connection, request: Request, step: _Step) -> Iterator[Answer]:
         """First a screenful, then everything."""
-        query, found = step.results.query, len(step.ranked)
-        leaves, all_of_them = tuple(query.wanted()), found < MOST_HITS
-        answer = Answer(request, (), leaves, query.notes, found, all_of_them, all_of_them)
+        query, matches = step.results.query, len(step.ranked)
+        leaves, all_of_them = tuple(query.wanted()), matches < MOST_HITS
+        answer = Answer(request, (), leaves, query.notes, matches, all_of_them, all_of_them)
         shown: list[Conversation] = []
         lines = 0
         for root, members in _grouped(db, step.ranked).items():

@@ -96,9 +96,9 @@ class ResultList(Pane):
         self._now = times.now_ms()
         self._lines = [*self._laid_out(answer.conversations)]
         self.hold(len(self._lines))
-        found = self._line_of(kept) if kept else None
-        self._moved = found is not None
-        self._cursor = self._step(-1, 1) if found is None else found
+        line = self._line_of(kept) if kept else None
+        self._moved = line is not None
+        self._cursor = self._step(-1, 1) if line is None else line
         if not same_question:
             self.show_from(0)
 

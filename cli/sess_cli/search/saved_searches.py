@@ -22,16 +22,16 @@ def names() -> dict[str, list[str]]:
     import json  # most searches are not saved
 
     try:
-        found = json.loads(_file().read_bytes().decode("utf-8", "surrogateescape"))
+        searches = json.loads(_file().read_bytes().decode("utf-8", "surrogateescape"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise SessError(f'saved searches "{_file()}": {error}', hint="fix or remove it") from error
-    if not isinstance(found, dict):
+    if not isinstance(searches, dict):
         raise SessError(f'saved searches "{_file()}": not an object', hint="fix or remove it")
     return {
         name: args
-        for name, args in found.items()
+        for name, args in searches.items()
         if isinstance(args, list) and all(isinstance(arg, str) for arg in args)
     }
 
@@ -48,21 +48,21 @@ def save(name: str, args: list[str]) -> None:
 
 
 def remove(name: str) -> None:
-    known = names()
-    if name not in known:
+    searches = names()
+    if name not in searches:
         raise SessError(f'no such saved search: "{name}"', hint="`sess search --saved` lists them")
-    del known[name]
-    _write(known)
+    del searches[name]
+    _write(searches)
 
 
 def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
     """With each `@name` replaced by what is saved under it; an unknown name stays a word."""
     if not any(word.startswith("@") and _NAME.fullmatch(word[1:]) for word in words):
         return options, words
-    known = names() if _file().exists() else {}
+    searches = names() if _file().exists() else {}
     made: list[str] = []
     for word in words:
-        saved = known.get(word[1:]) if word.startswith("@") else None
+        saved = searches.get(word[1:]) if word.startswith("@") else None
         if saved is None:
             made.append(word)
             if word.startswith("@") and _NAME.fullmatch(word[1:]):

@@ -41,8 +41,7 @@ def html(
         typer.Option(help="What the page shows at first."),
     ] = "tools",
     static: Annotated[
-        bool,
-        typer.Option("--static", help="Write plain HTML that needs no JavaScript."),
+        bool, typer.Option("--static", help="Write plain HTML that needs no JavaScript.")
     ] = False,
     depth: Depth = None,
     repo: Repo = None,

@@ -164,11 +164,7 @@ class Publishing:
 
 @contextmanager
 def opened(
-    session: str,
-    redactor: Redactor | None,
-    *,
-    sync: bool,
-    images: bool = True,
+    session: str, redactor: Redactor | None, *, sync: bool, images: bool = True
 ) -> Iterator[Story]:
     """The session with this ID, its secrets masked."""
     from sess_cli.export.story import Story
