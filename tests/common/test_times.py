@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sess_common import times
@@ -140,14 +140,29 @@ def test_what_is_no_time_is_a_usage_error(text):
     assert "7d, 36h, today" in (caught.value.hint or "")
 
 
-@given(st.text())
-def test_any_text_is_a_time_or_a_usage_error(text):
-    """No words end in a traceback."""
-    try:
-        start, end = times.span(text, now=NOW)
-    except SessError:
-        return
-    assert start <= end
+WORDS = (
+    *("now", "today", "yesterday", "last", "this", "week", "month", "friday", "feb", "december"),
+    *("2026", "0001", "9999", "02", "12", "31", "7", "0", "-", ":", ".", ",", "T", "Z", "+02:00"),
+    *("d", "h", "mo", "am", "ago", "days", " ", "09:30", "2026-02-20"),
+)
+
+
+def test_any_text_is_a_time_or_a_usage_error():
+    """No words end in a traceback, and no time ends before it begins."""
+    spans = []
+
+    @settings(max_examples=300, derandomize=True, deadline=None)
+    @given(st.text() | st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map("".join))
+    def checked(text):
+        try:
+            start, end = times.span(text, now=NOW)
+        except SessError:
+            return
+        assert start <= end
+        spans.append(text)
+
+    checked()
+    assert len(set(spans)) > 10
 
 
 @pytest.mark.parametrize("moment", [None, -1, 1 << 62])

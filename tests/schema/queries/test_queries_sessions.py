@@ -6,7 +6,7 @@ import os
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sess_common.errors import SessError
@@ -172,14 +172,31 @@ def test_equal_names_in_two_folders_are_told_apart(world):
         assert [sessions.resolve(db, ids.of(row)).key for row in rows] == [row.key for row in rows]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.text())
-def test_any_text_is_an_id_or_an_error(index, text):
-    """No id ends in a traceback."""
-    try:
-        sessions.resolve(index, text)
-    except SessError:
-        return
+IDS = st.sampled_from([ONE, NEAR, OTHER])
+
+
+def _begun(parts):
+    """The beginning of an id, and perhaps one more character."""
+    native, length, more = parts
+    return native[:length] + more
+
+
+def test_any_text_is_an_id_or_an_error(index):
+    """No id ends in a traceback, and what is found begins with what was asked for."""
+    found = []
+
+    @settings(max_examples=200, derandomize=True, deadline=None)
+    @given(st.text() | st.tuples(IDS, st.integers(0, 40), st.text(max_size=1)).map(_begun))
+    def asked(text):
+        try:
+            row = sessions.resolve(index, text)
+        except SessError:
+            return
+        found.append((text, row.session))
+
+    asked()
+    assert len(found) > 5
+    assert [one for one in found if not one[1].startswith(one[0].strip())] == []
 
 
 def test_a_session_whose_files_are_gone_says_so(world, index):
