@@ -48,6 +48,14 @@ _FILES = (
     f" AND e.session_id IN ({shown.FAMILY.replace('?1', '?')})"
     " GROUP BY d.path ORDER BY max(e.id)"
 )
+T = TypeVar("T")
+CHARACTERS_PER_TOKEN = 4
+# How generously texts and lists are given: the most generous that fits is used.
+_SCALES = (12.0, 8.0, 5.0, 3.0, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06)
+_BOXES = {"done": "x", "doing": "~", "open": " "}
+_TAG, _TICK = re.compile(r"\\*<"), re.compile(r"\\*`")
+_SPACE = re.compile(r"\s\S*\Z")
+_CUT = " […] "
 
 
 @dataclass(slots=True, frozen=True)
@@ -226,17 +234,6 @@ def _relative(path: str, project: str) -> str:
     """As seen from the project, if it is in there."""
     below = project.rstrip("/") + "/"
     return path.removeprefix(below) if project and path.startswith(below) else os.fspath(path)
-
-
-T = TypeVar("T")
-
-CHARACTERS_PER_TOKEN = 4
-# How generously texts and lists are given: the most generous that fits is used.
-_SCALES = (12.0, 8.0, 5.0, 3.0, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06)
-_BOXES = {"done": "x", "doing": "~", "open": " "}
-_TAG, _TICK = re.compile(r"\\*<"), re.compile(r"\\*`")
-_SPACE = re.compile(r"\s\S*\Z")
-_CUT = " […] "
 
 
 def write(story: Story, facts: Facts, max_tokens: int) -> str:

@@ -21,6 +21,15 @@ _ANSWERED = labels.MESSAGES | {labels.TASK, labels.BASH_OUTPUT}
 _NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z_-]")  # of tools and calls, for every API
 _LONGEST_NAME = 64
 _KEPT = "kept_n"  # of a compaction: messages that stay beside the summary
+PROTECTED = 2  # of the last prompts, with all that followed them
+_HINTS = {
+    kinds.READ: "read the file again",
+    kinds.SEARCH: "search again",
+    kinds.SHELL: "run the command again",
+    kinds.FETCH: "fetch it again",
+    kinds.WRITE: "read the file",
+    kinds.EDIT: "read the file",
+}
 
 
 @dataclass(slots=True)
@@ -229,17 +238,6 @@ def _blocks(message: Message, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-PROTECTED = 2  # of the last prompts, with all that followed them
-_HINTS = {
-    kinds.READ: "read the file again",
-    kinds.SEARCH: "search again",
-    kinds.SHELL: "run the command again",
-    kinds.FETCH: "fetch it again",
-    kinds.WRITE: "read the file",
-    kinds.EDIT: "read the file",
-}
 
 
 def pruned(messages: Sequence[Message], protected: int) -> list[Message]:

@@ -18,6 +18,24 @@ from sess_schema.queries.sessions import SessionRow
 from sess_schema.session import Entry, Reader
 
 _NUMBER = re.compile(r"#(\d+)")
+LOCAL = "local"
+_CLEARED = "cleared"
+_PREFIXES = ("plan", "goal")  # as in `plan_title`
+_TOLD = (
+    f"SELECT DISTINCT e.id FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT}"
+    " AND (e.kind = ?2 OR e.label IN (SELECT value FROM json_each(?3)) OR (e.type = 'summary'"
+    " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?4)))"
+    " OR (e.type = 'tool_use' AND e.status = 'pending'))"
+)
+_LAST = (
+    f"SELECT e.id FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT} AND e.type = ?2"
+    " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?3))"
+    " ORDER BY t.source_id DESC, t.offset DESC, e.block DESC LIMIT 1"
+)
+_MODEL = (
+    "SELECT model FROM usage WHERE session_id = ? AND counted AND model IS NOT NULL"
+    " ORDER BY ts DESC, id DESC LIMIT 1"
+)
 
 
 class Todos:
@@ -67,26 +85,6 @@ class Todos:
             if todo.text:
                 self.all.append(todo)
         self.all = [own for own in self.all if not own.is_gone]
-
-
-LOCAL = "local"
-_CLEARED = "cleared"
-_PREFIXES = ("plan", "goal")  # as in `plan_title`
-_TOLD = (
-    f"SELECT DISTINCT e.id FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT}"
-    " AND (e.kind = ?2 OR e.label IN (SELECT value FROM json_each(?3)) OR (e.type = 'summary'"
-    " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?4)))"
-    " OR (e.type = 'tool_use' AND e.status = 'pending'))"
-)
-_LAST = (
-    f"SELECT e.id FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT} AND e.type = ?2"
-    " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?3))"
-    " ORDER BY t.source_id DESC, t.offset DESC, e.block DESC LIMIT 1"
-)
-_MODEL = (
-    "SELECT model FROM usage WHERE session_id = ? AND counted AND model IS NOT NULL"
-    " ORDER BY ts DESC, id DESC LIMIT 1"
-)
 
 
 @dataclass(slots=True)

@@ -10,15 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sess_cli.edit import live, log, splices
-from sess_cli.edit.live import LiveFile
-from sess_cli.edit.log import Change, Content, Edit
 from sess_cli.edit.plan import PARENTLESS, Plan, new_parents, plan
 from sess_common import decode
 from sess_common.errors import Exit, SessError
 from sess_schema import archive, labels
 from sess_schema.archive import RecordReader
 from sess_schema.queries import sessions
-from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.transcripts import Record, Transcript
 
 if TYPE_CHECKING:
@@ -36,13 +33,21 @@ _TRANSCRIPTS = (
     " AND EXISTS (SELECT 1 FROM records t WHERE t.session_id = m.session_id AND t.source_id = p.id"
     " AND t.retired = 0) ORDER BY p.state = 'gone', p.id"
 )
+_COPIES = (
+    "SELECT DISTINCT s.native_id FROM json_each(?1) j"
+    " JOIN records t ON t.id = j.value OR t.copy_of = j.value"
+    " JOIN sessions s ON s.id = t.session_id"
+    " WHERE t.source_id <> ?2 AND t.retired = 0 ORDER BY 1"
+)
+_NEAR = 4  # records between one and another that only repeats it
+_SHORTEST_REPEATED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """One transcript of a session."""
 
-    session: SessionRow
+    session: sessions.SessionRow
     source: SourceId  # whose records are meant
     path: str  # of the file
     state: str
@@ -74,16 +79,6 @@ def find_target(db: apsw.Connection, given: str, which: str | None = None) -> Ta
         f'session "{row.session}" has {len(targets)} transcripts:{listed}',
         hint="choose one with `--source N`",
     )
-
-
-_COPIES = (
-    "SELECT DISTINCT s.native_id FROM json_each(?1) j"
-    " JOIN records t ON t.id = j.value OR t.copy_of = j.value"
-    " JOIN sessions s ON s.id = t.session_id"
-    " WHERE t.source_id <> ?2 AND t.retired = 0 ORDER BY 1"
-)
-_NEAR = 4  # records between one and another that only repeats it
-_SHORTEST_REPEATED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +130,10 @@ def plan_of(
     return plan(transcript, first.chosen, repeats) if repeats else first
 
 
-def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
+def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[log.Edit, int]:
     """Cut; also return how many bytes were appended since the plan was made."""
     target, transcript = cut.target, cut.plan.transcript
-    change = Change(
+    change = log.Change(
         cut.command,
         session=target.session.session,
         agent=target.session.agent,
@@ -163,11 +158,11 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
 def archived(
     db: apsw.Connection,
     source: SourceId,
-    file: LiveFile,
+    file: live.LiveFile,
     *,
     whole: bool = False,
     exact: bool = False,
-) -> Content:
+) -> log.Content:
     """What the file had when it was indexed.
 
     Raises `Changed` if it does not begin with that; with `whole`, also if there is more. Unless it
@@ -182,7 +177,7 @@ def archived(
         at += len(raw)
     if whole and at != file.size:
         raise live.Changed
-    return Content(at, log.digest_of(file.fd, at))
+    return log.Content(at, log.digest_of(file.fd, at))
 
 
 def matching(
@@ -238,7 +233,7 @@ def _document_swaps(
     target: Target,
     cut: Plan,
     parents: Mapping[int, str | None],
-    file: LiveFile,
+    file: live.LiveFile,
 ) -> list[splices.Swap]:
     stored = RecordReader(db)
     values = [_decoded(_raw(stored, target, record)) for record in cut.transcript.records]
@@ -306,7 +301,7 @@ def sidecar_path(database: str) -> str:
     return os.path.realpath(database) + ".excised.jsonl"
 
 
-def _write_sidecar(db: apsw.Connection, target: Target, plan: Plan, change: Change) -> Edit:
+def _write_sidecar(db: apsw.Connection, target: Target, plan: Plan, change: log.Change) -> log.Edit:
     """Write the records that stay, after those of other conversations that are there already."""
     path = sidecar_path(target.path)
     cut = {record.id for record in plan.removed()}

@@ -49,6 +49,16 @@ PHRASES = {
     "不是这样": 0.80,
     "不是我要的": 0.90,
 }
+COSTLY = 2000  # tokens
+STREAK = 3  # edits of one file in a row
+DRIFT = 5  # answers in a row without a call
+_FAILURE = re.compile(r"\b(error|failed|exception|traceback)\b", re.IGNORECASE)
+_EDITS = (
+    "SELECT event_id, path FROM files WHERE action IN ('edit', 'write')"
+    " AND event_id IN (SELECT value FROM json_each(?)) ORDER BY event_id, path"
+)
+_TEXT = "SELECT text FROM event_texts WHERE id = ?"
+_PROMPTS = "SELECT id FROM events WHERE type = 'user' AND id IN (SELECT value FROM json_each(?))"
 
 
 class Correction(NamedTuple):
@@ -68,18 +78,6 @@ def _says(text: str, phrase: str) -> bool:
     if phrase not in text:
         return False
     return not phrase.isascii() or re.search(rf"\b{re.escape(phrase)}\b", text) is not None
-
-
-COSTLY = 2000  # tokens
-STREAK = 3  # edits of one file in a row
-DRIFT = 5  # answers in a row without a call
-_FAILURE = re.compile(r"\b(error|failed|exception|traceback)\b", re.IGNORECASE)
-_EDITS = (
-    "SELECT event_id, path FROM files WHERE action IN ('edit', 'write')"
-    " AND event_id IN (SELECT value FROM json_each(?)) ORDER BY event_id, path"
-)
-_TEXT = "SELECT text FROM event_texts WHERE id = ?"
-_PROMPTS = "SELECT id FROM events WHERE type = 'user' AND id IN (SELECT value FROM json_each(?))"
 
 
 class Trigger(NamedTuple):

@@ -9,20 +9,18 @@ from typing import NamedTuple
 
 from sess_cli import settings
 from sess_cli.edit import live, log
-from sess_cli.edit.live import LiveFile, Piece
-from sess_cli.edit.log import Change, Edit
 from sess_common.errors import Exit, SessError
 
 
 class Undone(NamedTuple):
     """One file as it was before an edit."""
 
-    edit: Edit  # that was undone
-    by: Edit  # the entry of the undoing, which can be undone itself
+    edit: log.Edit  # that was undone
+    by: log.Edit  # the entry of the undoing, which can be undone itself
     kept: int  # bytes appended since the edit
 
 
-def last(*, redo: bool = False, session: str | None = None) -> Edit:
+def last(*, redo: bool = False, session: str | None = None) -> log.Edit:
     """The newest edit that can be undone; with `redo`, the newest undoing."""
     for edit in log.entries():
         fits = edit.command == "undo" if redo else edit.undoes is None
@@ -37,7 +35,7 @@ def last(*, redo: bool = False, session: str | None = None) -> Edit:
     )
 
 
-def undo(edit: Edit, *, force: bool = False) -> list[Undone]:
+def undo(edit: log.Edit, *, force: bool = False) -> list[Undone]:
     """Undo an edit and the others of the same command, the newest first."""
     if edit.expired:
         raise SessError(
@@ -57,8 +55,8 @@ def undo(edit: Edit, *, force: bool = False) -> list[Undone]:
         return [_undo(each, group, force=force) for each in together or [edit]]
 
 
-def _undo(edit: Edit, group: str, *, force: bool) -> Undone:
-    change = Change(
+def _undo(edit: log.Edit, group: str, *, force: bool) -> Undone:
+    change = log.Change(
         "redo" if edit.undoes else "undo",
         session=edit.session,
         agent=edit.agent,
@@ -85,14 +83,14 @@ def _undo(edit: Edit, group: str, *, force: bool) -> Undone:
     return Undone(edit, by, kept)
 
 
-def _mark_redone(edit: Edit) -> None:
+def _mark_redone(edit: log.Edit) -> None:
     """An edit whose undoing is undone stands again."""
     first = log.by_id(edit.undoes) if edit.undoes else None
     if first is not None:
         log.write(replace(first, state=log.DONE))
 
 
-def _check(file: LiveFile, edit: Edit, *, force: bool) -> int:
+def _check(file: live.LiveFile, edit: log.Edit, *, force: bool) -> int:
     """How many bytes were appended since the edit; an error if anything else changed."""
     before, after = edit.before, edit.after
     if before is not None and before.fits(file.fd) and (not after or before.size >= after.size):
@@ -116,7 +114,7 @@ def _check(file: LiveFile, edit: Edit, *, force: bool) -> int:
     )
 
 
-def _content(file: LiveFile, before: Iterable[bytes], kept: int) -> Iterator[Piece]:
+def _content(file: live.LiveFile, before: Iterable[bytes], kept: int) -> Iterator[live.Piece]:
     """The old bytes and what was appended since, which may be the rest of an unfinished line."""
     start = file.size - kept
     at_line = start == 0 or os.pread(file.fd, 1, start - 1) == b"\n"

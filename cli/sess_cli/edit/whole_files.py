@@ -44,6 +44,16 @@ _OUTPUTS = (
     " AND NOT EXISTS (SELECT 1 FROM events o WHERE o.overflow = e.overflow"
     " AND o.session_id NOT IN (SELECT value FROM json_each(?1))) ORDER BY 1"
 )
+_FILES = (
+    "SELECT DISTINCT w.id, w.path, w.size FROM session_sources m"
+    " JOIN sources p ON p.id = m.source_id JOIN sources w ON w.id = coalesce(p.part_of, p.id)"
+    " WHERE m.session_id = ? AND p.kind IN ('transcript', 'mirror') AND w.state = 'live'"
+    " AND w.kind IN ('transcript', 'mirror', 'document') ORDER BY w.path"
+)
+_HOLDERS = (
+    "SELECT DISTINCT m.session_id FROM session_sources m JOIN sources p ON p.id = m.source_id"
+    " WHERE coalesce(p.part_of, p.id) = ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +145,6 @@ def checked_id(given: str) -> str:
     except InvalidId as error:
         raise SessError(str(error), hint="`sess list --all` lists the IDs of sessions") from None
     return given
-
-
-_FILES = (
-    "SELECT DISTINCT w.id, w.path, w.size FROM session_sources m"
-    " JOIN sources p ON p.id = m.source_id JOIN sources w ON w.id = coalesce(p.part_of, p.id)"
-    " WHERE m.session_id = ? AND p.kind IN ('transcript', 'mirror') AND w.state = 'live'"
-    " AND w.kind IN ('transcript', 'mirror', 'document') ORDER BY w.path"
-)
-_HOLDERS = (
-    "SELECT DISTINCT m.session_id FROM session_sources m JOIN sources p ON p.id = m.source_id"
-    " WHERE coalesce(p.part_of, p.id) = ?"
-)
 
 
 class File(NamedTuple):

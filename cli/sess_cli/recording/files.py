@@ -14,6 +14,15 @@ except ImportError:  # Windows: a single write is short, and nothing else is sha
     fcntl = None  # type: ignore[assignment, unused-ignore]
 
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+_NAME, _LOCK = "session.json", ".session.json.lock"
+_LONGEST_TITLE = 80
+UNTITLED = "New session"
+_BY_USER = "title_user_set"
+MOST_BYTES = 50 * 1024
+MOST_LINES = 2000
+HEAD_LINES, TAIL_LINES = 200, 500
+# Where 700 lines are still too long. The end of an output usually says how it went.
+_HEAD_BYTES, _TAIL_BYTES = MOST_BYTES * 2 // 7, MOST_BYTES * 5 // 7
 
 
 def make_folder(path: str) -> None:
@@ -75,12 +84,6 @@ def sync_folder(path: str) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
-
-
-_NAME, _LOCK = "session.json", ".session.json.lock"
-_LONGEST_TITLE = 80
-UNTITLED = "New session"
-_BY_USER = "title_user_set"
 
 
 def title_from(prompt: str) -> str:
@@ -175,13 +178,6 @@ def _change_list(folder: str, change: Callable[[dict[str, Any]], bool]) -> None:
                 replace_file(path, text.encode("utf-8", "replace"))
     finally:
         os.close(fd)
-
-
-MOST_BYTES = 50 * 1024
-MOST_LINES = 2000
-HEAD_LINES, TAIL_LINES = 200, 500
-# Where 700 lines are still too long. The end of an output usually says how it went.
-_HEAD_BYTES, _TAIL_BYTES = MOST_BYTES * 2 // 7, MOST_BYTES * 5 // 7
 
 
 def shortened(output: str, folder: str, call_id: str) -> str:

@@ -13,6 +13,18 @@ from typing import Any, Self
 from sess_cli.recording import files
 
 _START, _PROMPT = "session_start", "system_prompt"
+# At least one of these must be there.
+_NEEDED = {
+    "user": ("content", "images"), "assistant": ("content",), "system_prompt": ("content",),
+    "tool_call": ("name",), "tool_result": ("output", "error", "denied"),
+    "plan_update": ("plan_status",), "todo_snapshot": ("todos",), "mode_change": ("mode",),
+    "compact": ("summary",), "subagent_start": ("subagent_name",),
+    "subagent_result": ("subagent_name",), "subagent_async": ("subagent_name",),
+}  # fmt: skip
+_ROLES = {
+    "user": "user", "assistant": "assistant", "system": "system_prompt",
+    "developer": "system_prompt",
+}  # fmt: skip
 
 
 class InvalidId(ValueError):
@@ -308,18 +320,6 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
-
-
-# At least one of these must be there.
-_NEEDED = {
-    "user": ("content", "images"), "assistant": ("content",), "system_prompt": ("content",),
-    "tool_call": ("name",), "tool_result": ("output", "error", "denied"),
-    "plan_update": ("plan_status",), "todo_snapshot": ("todos",), "mode_change": ("mode",),
-    "compact": ("summary",), "subagent_start": ("subagent_name",),
-    "subagent_result": ("subagent_name",), "subagent_async": ("subagent_name",),
-}  # fmt: skip
-_ROLES = {"user": "user", "assistant": "assistant", "system": "system_prompt"}
-_ROLES["developer"] = "system_prompt"
 
 
 class Refused(ValueError):

@@ -31,6 +31,10 @@ _BARS = "▁▂▃▄▅▆▇█"
 _ROOM = 10  # for fact names
 _TALL = 38  # lines, if they fit
 _MOST_BARS = 60
+_POLL = 0.25  # seconds between checks of the index, which are cheap
+_SYNC = 10.0  # seconds between syncs when no daemon runs
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_HOME, _END_OF_LINE, _BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | None = None) -> None:
@@ -189,11 +193,6 @@ def _numbers(use: Use) -> str:
     spans = " ".join(f"{'' if mark is None else amounts.duration(mark):>8}" for mark in marks)
     return f"{use.calls:>8,} {use.errors:>7,} {rate:>6} {spans}"
 
-
-_POLL = 0.25  # seconds between checks of the index, which are cheap
-_SYNC = 10.0  # seconds between syncs when no daemon runs
-_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
-_HOME, _END_OF_LINE, _BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 Draw = Callable[[apsw.Connection, Terminal, int], None]
 

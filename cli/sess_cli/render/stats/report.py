@@ -24,6 +24,8 @@ _GAP = 2
 _LONGEST_NAME = 40
 _WIDEST = 26  # of any other column
 _LEAST = 12  # of the column that is cut, whatever the others take
+_SHORTEST_ID = 8
+_AGENT_PREFIX = "agent-"
 
 
 @dataclass(slots=True, frozen=True)
@@ -265,10 +267,6 @@ def _line(
         else:
             parts.append(" " * (width - layout.cells(shown)) + shown)
     return (" " * _GAP).join(parts).rstrip()
-
-
-_SHORTEST_ID = 8
-_AGENT_PREFIX = "agent-"
 
 
 class Links:

@@ -14,14 +14,13 @@ from sess_cli.terminal import Terminal
 from sess_common import paths
 from sess_schema import objects
 from sess_schema.queries import sessions
-from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures, overview
 
 _SHOWN = 5
 
 
-def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
+def facts(db: apsw.Connection, asked: Stats, row: sessions.SessionRow) -> dict[str, Any]:
     """One object; its keys are a public contract."""
     analytics = overview.read_session(db, asked, row)
     numbers = analytics.numbers
@@ -60,7 +59,7 @@ def _place(call: overview.SlowCall | failures.Failure, links: Links) -> dict[str
     return {"session": call.session, "event": links.key(call.event), "tool": call.tool}
 
 
-def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> None:
+def write(db: apsw.Connection, asked: Stats, row: sessions.SessionRow, *, utc: bool) -> None:
     terminal, links = Terminal(), Links(db)
     analytics = overview.read_session(db, asked, row)
     failed = failures.read(db, asked, paths.home().config, texts=True).calls
@@ -81,7 +80,9 @@ def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> N
                 terminal.write(line)
 
 
-def _head(db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool) -> Iterator[str]:
+def _head(
+    db: apsw.Connection, terminal: Terminal, row: sessions.SessionRow, *, utc: bool
+) -> Iterator[str]:
     width = terminal.width or 100
     title = terminal.line(sessions.title_of(db, row))
     yield terminal.style(layout.cut(title, width), "bold")

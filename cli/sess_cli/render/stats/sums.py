@@ -24,6 +24,27 @@ UNDATED = "undated"
 _MOST_COLUMNS = 110
 _FILLED_YEARS = 100  # beyond that, a clock was wrong: only years with activity
 _MARKS = 6
+_SERIES = 6  # models with a colour of their own
+_REST = f"s{_SERIES}"
+_COLUMNS = (
+    Column("_cost", "cost"),
+    *Column.several(amounts.number, input_tokens="input", output_tokens="output"),
+    *Column.several(
+        amounts.number, cache_write_tokens="cache write", cache_read_tokens="cache read"
+    ),
+    *Column.several(amounts.number, sessions="sessions", prompts="prompts", requests="responses"),
+    *Column.several(amounts.number, tool_calls="tool calls", tool_errors="errors"),
+)
+_COST = Chart(
+    "stacks", "cost", "Cost over time",
+    "US dollars per {}, by model. Excludes responses without a known price.",
+    "No costs in this period.", (), (),
+)  # fmt: skip
+_TOKENS = Chart(
+    "stacks", "tokens", "Tokens over time",
+    "Tokens per {}, by model: input, output, cache writes and cache reads.",
+    "No tokens in this period.", (), (),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +134,6 @@ def _short_label(step: str, column: str, *, year: bool) -> str:
     day = date.fromisoformat(column)
     return f"{day:%b} {day.day}{f', {day.year}' if year else ''}"
 
-
-_SERIES = 6  # models with a colour of their own
-_REST = f"s{_SERIES}"
-_COLUMNS = (
-    Column("_cost", "cost"),
-    *Column.several(amounts.number, input_tokens="input", output_tokens="output"),
-    *Column.several(
-        amounts.number, cache_write_tokens="cache write", cache_read_tokens="cache read"
-    ),
-    *Column.several(amounts.number, sessions="sessions", prompts="prompts", requests="responses"),
-    *Column.several(amounts.number, tool_calls="tool calls", tool_errors="errors"),
-)
-_COST = Chart(
-    "stacks", "cost", "Cost over time",
-    "US dollars per {}, by model. Excludes responses without a known price.",
-    "No costs in this period.", (), (),
-)  # fmt: skip
-_TOKENS = Chart(
-    "stacks", "tokens", "Tokens over time",
-    "Tokens per {}, by model: input, output, cache writes and cache reads.",
-    "No tokens in this period.", (), (),
-)  # fmt: skip
 
 Groups = Mapping[str, Tally]
 

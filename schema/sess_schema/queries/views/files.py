@@ -21,6 +21,7 @@ from sess_schema.queries.views import interruptions, parts, scope
 
 EDITS_PART = "edits"
 Paths = tuple[str, ...]
+FILES_PART = "files"
 
 
 @dataclass(slots=True)
@@ -165,9 +166,6 @@ def _changed_lines(db: apsw.Connection, calls: list[int]) -> dict[int, tuple[int
             (json.dumps(calls),),
         )
     }
-
-
-FILES_PART = "files"
 
 
 @dataclass(slots=True)

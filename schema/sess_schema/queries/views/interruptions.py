@@ -20,6 +20,10 @@ from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.tools import is_search
 from sess_schema.sums import CALLED, PROMPT
 
+TURNS_PART = "turns"
+# Turns by number of tool calls; each is the lower limit of a class.
+STEPS = (0, 1, 2, 5, 10, 20, 50)
+
 
 class Call(NamedTuple):
     event: EventId
@@ -93,11 +97,6 @@ def _costs_of_responses(db: apsw.Connection, asked: Stats) -> Iterator[Response]
         " AND u.ts IS NOT NULL ORDER BY u.session_id, u.ts, u.id",
         wanted.values,
     )
-
-
-TURNS_PART = "turns"
-# Turns by number of tool calls; each is the lower limit of a class.
-STEPS = (0, 1, 2, 5, 10, 20, 50)
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from sess_schema.sums import CHARS_PER_TOKEN, COUNTS, Sum, Tally
 _COST = COUNTS.index("cost_nano")
 _SLOWEST = 5  # calls of a session
 SUBSCRIPTIONS = "subscriptions"  # the fact that names agents which nobody pays by token
+UNDATED = "undated"
 
 
 @dataclass(slots=True)
@@ -157,9 +158,6 @@ def read_session(db: apsw.Connection, asked: Stats, row: SessionRow) -> Analytic
         *db.execute(f"SELECT c.sha, c.subject {commits.sql} ORDER BY e.ts, e.id", commits.values)
     ]
     return analytics
-
-
-UNDATED = "undated"
 
 
 @dataclass(slots=True)

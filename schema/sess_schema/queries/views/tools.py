@@ -31,6 +31,10 @@ _BETWEEN = frozenset({"&&", "||", ";", "&", "|"})
 _ASSIGNMENT = later(r"[A-Za-z_]\w*=")
 _WORD = later(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
 _MCP = later(r"mcp__(.+?)__(.+)")
+CALLS = "calls"
+LATENCY_PART = "latency"
+# The order of marks at the same moment: no answer is instant.
+_TOLD, _ASKED = 0, 1
 
 
 def is_search(kind: str | None, summary: str | None) -> bool:
@@ -59,9 +63,6 @@ def mcp_names(tool: str) -> tuple[str, str] | None:
     """Server and tool of `mcp__server__tool`."""
     names = _MCP.fullmatch(tool)
     return (names[1], names[2]) if names else None
-
-
-CALLS = "calls"
 
 
 @dataclass(slots=True)
@@ -162,10 +163,6 @@ def calls_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
         ]
         yield session, {CALLS: sorted(calls, key=lambda call: (call[0], call[1] or ""))}
 
-
-LATENCY_PART = "latency"
-# The order of marks at the same moment: no answer is instant.
-_TOLD, _ASKED = 0, 1
 
 Answer = tuple[int, str, int | None]  # time, model, tokens if the count is final
 

@@ -19,6 +19,8 @@ from sess_schema.sums import MODEL, Tally
 
 EXPIRED_PART = "expired"
 _SHORT, _LONG = 5 * times.MINUTE, times.HOUR
+CONTEXT_PART = "context"
+_TOKENS = later(r"(\d+)(?: to \d+)? tokens\)")
 
 
 @dataclass(slots=True)
@@ -91,10 +93,6 @@ def _expired(db: apsw.Connection, wanted: scope.Scope) -> Iterator[tuple[int, st
             continue  # the first prompt of a session, or nothing was cached before
         if ts - before[0] > (_LONG if before[1] else _SHORT):
             yield session, model, written
-
-
-CONTEXT_PART = "context"
-_TOKENS = later(r"(\d+)(?: to \d+)? tokens\)")
 
 
 @dataclass(slots=True)

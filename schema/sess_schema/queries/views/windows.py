@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 HOURS_PART = "hours"
 LENGTH = 5 * times.HOUR
 _RESET = later(r"limit reached\|(\d{10})\b")
+_GIVEN = later(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)
+_UNITS = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
+_MEAN_DAYS = 7
+_USUAL_CONTEXT, _LARGE_CONTEXT = 200_000, 1_000_000
+# By a part of the model's name; the first match wins.
+_CONTEXTS = {
+    **dict.fromkeys(("[1m]", "-1m", "gemini", "gpt-4.1"), _LARGE_CONTEXT),
+    "gpt-5": 400_000,
+    "gpt-4o": 128_000,
+}
 
 
 class Bucket(NamedTuple):
@@ -165,11 +175,6 @@ def _sums(
     )
 
 
-_GIVEN = later(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)
-_UNITS = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
-_MEAN_DAYS = 7
-
-
 class Budget(NamedTuple):
     limit: int  # nano-dollars or tokens
     money: bool
@@ -241,15 +246,6 @@ def _wall_ms(wall: datetime, zone: tzinfo | None) -> int:
     """A wall-clock time in milliseconds; a naive one is in the system's zone."""
     moment = wall.replace(tzinfo=zone) if zone is not None else wall.astimezone()
     return int(moment.timestamp() * 1000)
-
-
-_USUAL_CONTEXT, _LARGE_CONTEXT = 200_000, 1_000_000
-# By a part of the model's name; the first match wins.
-_CONTEXTS = {
-    **dict.fromkeys(("[1m]", "-1m", "gemini", "gpt-4.1"), _LARGE_CONTEXT),
-    "gpt-5": 400_000,
-    "gpt-4o": 128_000,
-}
 
 
 def context_window(model: str, peak: int = 0) -> int:
