@@ -354,6 +354,9 @@ def _upwards(rows: dict[SessionId, tuple[Any, ...]], key: SessionId) -> Iterator
         yield key
 
 
+# -- forks, which share some of their moments with another session
+
+
 def forks(db: apsw.Connection, sessions: Sequence[SessionId]) -> set[SessionId]:
     """The sessions that share records with one that had them first."""
     return {
