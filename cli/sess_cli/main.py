@@ -1,4 +1,4 @@
-"""The `sess` command: wiring only. Each subcommand is a module in `commands/`."""
+"""The `sess` command: wiring only. The verbs are in `commands/`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file per verb; each registers itself on the app. Heavy imports wait until it is called."""
+"""The verbs of `sess`; related ones share a module. Heavy imports wait until one is called."""

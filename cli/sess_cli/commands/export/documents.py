@@ -61,7 +61,6 @@ def html(
     from sess_cli.export.files import Failures
     from sess_cli.export.html import page
     from sess_cli.export.html.page import Combined
-    from sess_cli.export.story import Story
 
     listing = which.checked_listing(utc=utc)
     if style != "reader" and not which.is_one:
@@ -76,8 +75,7 @@ def html(
     publishing.check(output, masked=not writing.no_redact)
     redactor = writing.redactor
     lock, failures = _lock() if encrypt else None, Failures()
-    with fresh.open_with_sessions(sync=not no_sync) as db:
-        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+    with which.stories(listing, redactor, depth=depth, sync=not no_sync) as stories:
         story = stories[0]
         whole = story if which.is_one else Combined(stories, failures)
         if style in _FOLDER_STYLES:
@@ -87,8 +85,7 @@ def html(
         else:
             repository = None if style == "timeline" else _repository(whole, repo)
             look = page.Look(level, static, utc, repository)
-            name = shared.default_name(story, "html") if which.is_one else "sessions.html"
-            written = [writing.target(output, name)]
+            written = [writing.target(output, which.file_name(stories, "html"))]
             writing.put(lambda out: _write_page(whole, out, style, look, lock), written[0])
     publishing.publish(written)
     shared.report_failed(failures)
@@ -174,7 +171,6 @@ def md(
     """
     from sess_cli.export import forge, markdown
     from sess_cli.export.files import Failures
-    from sess_cli.export.story import Story
 
     listing = which.checked_listing(utc=utc, all_if_none=tree is not None)
     single = output is not None or publishing.gist or publishing.open_it or repo is not None
@@ -183,8 +179,7 @@ def md(
     writing.check(output)
     publishing.check(output, masked=not writing.no_redact)
     redactor, failures = writing.redactor, Failures()
-    with fresh.open_with_sessions(sync=not no_sync) as db:
-        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+    with which.stories(listing, redactor, depth=depth, sync=not no_sync) as stories:
         if tree is not None:
             count = markdown.write_tree(stories, tree, failures, full=full, utc=utc)
             say(f"wrote {counted(count, 'note')} to {tree}")
@@ -199,8 +194,7 @@ def md(
             repository = forge.repository_of(stories[0], repo)
             markdown.write(stories[0], out, full=full, utc=utc, repository=repository)
 
-        name = shared.default_name(stories[0], "md") if which.is_one else "sessions.md"
-        path = writing.target(output, name)
+        path = writing.target(output, which.file_name(stories, "md"))
         writing.put(write, path)
     publishing.publish([path])
     shared.report_failed(failures)
@@ -221,13 +215,11 @@ def json_(
     """
     from sess_cli.export import data
     from sess_cli.export.files import Failures
-    from sess_cli.export.story import Story
 
     listing = which.checked_listing(utc=utc)
     writing.check(output)
     redactor, failures = writing.redactor, Failures()
-    with fresh.open_with_sessions(sync=not no_sync) as db:
-        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+    with which.stories(listing, redactor, depth=depth, sync=not no_sync) as stories:
 
         def write(out: BinaryIO) -> None:
             if which.is_one:
@@ -235,8 +227,8 @@ def json_(
             else:
                 data.write_several_json(stories, out, failures)
 
-        name = shared.default_name(stories[0], "json") if which.is_one else "sessions.json"
-        writing.put(write, writing.target(output, name), json=True)
+        path = writing.target(output, which.file_name(stories, "json"))
+        writing.put(write, path, json=True)
     shared.report_failed(failures)
 
 

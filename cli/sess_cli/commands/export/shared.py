@@ -62,6 +62,18 @@ class Selection(Matching):
         rows = {row.key: row for row in (sessions.resolve(db, name) for name in self.ids)}
         return _oldest_first([row for row in rows.values() if not _is_below(db, row, rows)])
 
+    @contextmanager
+    def stories(
+        self, listing: Listing, redactor: Redactor | None, *, depth: int | None, sync: bool
+    ) -> Iterator[list[Story]]:
+        from sess_cli.export.story import Story
+
+        with fresh.open_with_sessions(sync=sync) as db:
+            yield [Story(db, row, redactor, depth=depth) for row in self.rows(db, listing)]
+
+    def file_name(self, stories: list[Story], suffix: str) -> str:
+        return default_name(stories[0], suffix) if self.is_one else f"sessions.{suffix}"
+
 
 def _oldest_first(rows: list[SessionRow]) -> list[SessionRow]:
     return sorted(rows, key=lambda row: (row.started or 0, row.key))
