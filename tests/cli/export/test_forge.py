@@ -160,20 +160,38 @@ def test_a_missing_relative_or_hostile_folder_names_no_repository(tmp_path):
         assert detect([], project) is None
 
 
-@settings(max_examples=amount(133, 1200), deadline=None)
-@given(
-    st.lists(
-        st.sampled_from([
-            "To ", "github.com", ":", "/", "o", "r.git", "https://", "\n", "..", "<script>",
-            '"', " ",
-            "remote: ", "/pull/new/", "@", "javascript:", "(push)",
-            "origin\t", "evil.example", "#", "?",
-        ]),
-        max_size=14,
-    ).map("".join)
-)  # fmt: skip
-def test_whatever_is_printed_links_are_plain_https(text):
-    found = detect([text])
-    if found is not None:
-        assert re.fullmatch(r"https://[a-z0-9.-]+(:\d+)?(/[~A-Za-z0-9_.-]+){2,8}", found.base_url)
-        assert ".." not in found.base_url.split("/")
+BEGINNINGS = st.sampled_from(
+    [
+        "",
+        "To github.com:",
+        "To git@evil.example:",
+        "origin\thttps://",
+        "remote: https://github.com/",
+    ]
+)
+PIECES = st.lists(
+    st.sampled_from([
+        "To ", "github.com", ":", "/", "o", "r.git", "o/r", "https://", "\n", "..", "<script>",
+        '"', " ",
+        "remote: ", "/pull/new/", "@", "javascript:", "(push)",
+        "origin\t", "evil.example", "#", "?",
+    ]),
+    max_size=14,
+).map("".join)  # fmt: skip
+
+
+def test_whatever_is_printed_links_are_plain_https():
+    bases = set()
+
+    @settings(max_examples=amount(333, 3000), deadline=None, derandomize=True)
+    @given(BEGINNINGS, st.sampled_from(["", "o/r"]), PIECES)
+    def printed(beginning, name, text):
+        found = detect([f"{beginning}{name}{text}\n"])
+        if found is not None:
+            base = found.base_url
+            assert re.fullmatch(r"https://[a-z0-9.-]+(:\d+)?(/[~A-Za-z0-9_.-]+){2,8}", base)
+            assert ".." not in base.split("/")
+            bases.add(base)
+
+    printed()
+    assert len(bases) > 5
