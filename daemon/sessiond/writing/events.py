@@ -129,12 +129,12 @@ class EventWriter:
         return True
 
     @staticmethod
-    def _rank(call: Row, session: Session, retired: int) -> tuple[bool, bool, int, str, str]:
+    def _rank(call: Row, session: Session, retired: int) -> tuple[bool, bool, int, bool, str, str]:
         return retired > 0, session.id != call.session_id, *session.age()
 
-    def _rank_of_result(self, call: Row) -> tuple[bool, bool, int, str, str]:
+    def _rank_of_result(self, call: Row) -> tuple[bool, bool, int, bool, str, str]:
         if call.result_session is None:
-            return True, True, 1 << 63, "", ""
+            return True, True, 1 << 63, True, "", ""
         return self._rank(call, self._sessions.by_id(call.result_session), call.result_retired or 0)
 
     def _detach(self, call: Row, unjoined: str) -> None:

@@ -63,7 +63,7 @@ class RecordWriter:
             twin: Twin | None = None
             if alike is not None:
                 if alike.returning:
-                    self._return(placed, alike.returning.popleft())
+                    self._return(session, placed, alike.returning.popleft())
                     continue
                 while alike.twins and self._is_past(source, session, alike.twins[0]):
                     alike.twins.popleft()
@@ -133,9 +133,7 @@ class RecordWriter:
             self.events.rejoin(record)
         else:
             self.events.add(session, placed.id, record)
-        if record.usage is not None:
-            take = self.usage.note_copy if twin else self.usage.add
-            self._spend(take, session, placed.id, record, record.usage)
+        self._spend(self.usage.note_copy if twin else self.usage.add, session, placed)
         self.copies.add(session, added, placed, twin)
         return added
 
@@ -143,14 +141,15 @@ class RecordWriter:
         self,
         take: Callable[[Session, RecordId, Record, Usage], None],
         session: Session,
-        record_id: RecordId,
-        record: Record,
-        spent: Usage,
+        placed: PlacedRecord,
     ) -> None:
+        record = placed.record
+        if record.usage is None:
+            return
         if record.usage_agent:
             session = self.sessions.sidechain(session, record.usage_agent)
-        for usage in (spent, *record.advice):
-            take(session, record_id, record, usage)
+        for usage in (record.usage, *record.advice):
+            take(session, placed.id, record, usage)
 
     def _sidechain(self, main: Session, record: Record) -> Session:
         """The subagent of a sidechain record: that of its parent record, or a new one."""
@@ -177,7 +176,7 @@ class RecordWriter:
             twin.is_gone or (session.id in self._outranks and twin.source_id != source.id)
         )
 
-    def _return(self, placed: PlacedRecord, twin: Twin) -> None:
+    def _return(self, session: Session, placed: PlacedRecord, twin: Twin) -> None:
         """Restore the row and events of a record that a rewritten file still contains."""
         self.db.execute(
             "UPDATE records SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
@@ -188,6 +187,7 @@ class RecordWriter:
         placed.id = twin.id
         self.copies.mark_back(twin)
         self.events.mark(twin.id, gone=False)
+        self._spend(self.usage.note_copy, session, placed)
 
 
 _HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3"

@@ -116,10 +116,13 @@ class Session:
         self.title_rank = 0
         self.models = []
 
-    def age(self) -> tuple[int, str, str]:
-        """Sort key: of two sessions with the same record, the one started first is the original."""
+    def age(self) -> tuple[int, bool, str, str]:
+        """Sort key: of two sessions with the same record, the one started first is the original.
+
+        A subagent may begin with all that its parent said.
+        """
         opened = self.opened_at if self.opened_at is not None else 1 << 62
-        return opened, self.native_id, self.home
+        return opened, self.kind == "subagent", self.native_id, self.home
 
 
 COLUMNS = [column.name for column in fields(Session)]

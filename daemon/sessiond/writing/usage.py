@@ -124,6 +124,7 @@ class UsageWriter:
         self._sessions = sessions
         self._pricer = pricer or Pricer()
         self._best: dict[int, Line] = {}  # by response_uid, not written yet
+        self._repeated: dict[int, Line] = {}  # the best of the copied lines
         self._logged: dict[int, int] = {}  # characters of lines without a stop reason
         self._holders: dict[int, set[SessionId]] = {}  # by response: sessions in this transaction
         self._moved: set[int] = set()  # responses with a copied line
@@ -133,6 +134,28 @@ class UsageWriter:
         self._chosen = True  # and owners were chosen since the last one
 
     def add(self, session: Session, record_id: RecordId, record: Record, usage: Usage) -> None:
+        line = self._note(session, record_id, record, usage)
+        if line.stop_reason is None and record.native_id != line.message_id:
+            self._logged.setdefault(line.response_uid, 0)
+            self._logged[line.response_uid] += sum(event.chars() for event in record.events)
+        best = self._best.get(line.response_uid)
+        if best is None or line.replaces(best):
+            self._best[line.response_uid] = line
+
+    def note_copy(
+        self, session: Session, record_id: RecordId, record: Record, usage: Usage
+    ) -> None:
+        """The line is known; another session has it too, or its file was rewritten.
+
+        The session may own the response. The copy may have been written later, with final counts.
+        """
+        line = self._note(session, record_id, record, usage)
+        self._moved.add(line.response_uid)
+        best = self._repeated.get(line.response_uid)
+        if best is None or line.finality() > best.finality():
+            self._repeated[line.response_uid] = line
+
+    def _note(self, session: Session, record_id: RecordId, record: Record, usage: Usage) -> Line:
         line = Line(
             session.id, record_id, _response(session, record, usage), usage.message_id,
             usage.request_id, usage.model, record.ts, usage.stop_reason, usage.input_tokens,
@@ -146,24 +169,7 @@ class UsageWriter:
         if line.message_id:
             self._messages.add(line.message_id)
         self._note_silence(record)
-        if line.stop_reason is None and record.native_id != line.message_id:
-            self._logged.setdefault(line.response_uid, 0)
-            self._logged[line.response_uid] += sum(event.chars() for event in record.events)
-        best = self._best.get(line.response_uid)
-        if best is None or line.replaces(best):
-            self._best[line.response_uid] = line
-
-    def note_copy(
-        self, session: Session, _record_id: RecordId, record: Record, usage: Usage
-    ) -> None:
-        """Another session has a copy of the line and may own the response."""
-        response = _response(session, record, usage)
-        self._holders.setdefault(response, set()).add(session.id)
-        self._moved.add(response)
-        self._written = self._chosen = False
-        if usage.message_id:
-            self._messages.add(usage.message_id)
-        self._note_silence(record)
+        return line
 
     def _note_silence(self, record: Record) -> None:
         if not record.events and not record.results:
@@ -183,15 +189,21 @@ class UsageWriter:
             self._choose_fallbacks()
 
     def _write(self) -> None:
-        if not self._best:
+        if not self._best and not self._repeated:
             return
-        for row in self._db.execute(
-            f"SELECT {', '.join(COLUMNS)} FROM usage"
-            " WHERE response_uid IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(self._best)),),
-        ):
-            old = Line(*row)
-            new = self._best[old.response_uid]
+        stored = [
+            Line(*row)
+            for row in self._db.execute(
+                f"SELECT {', '.join(COLUMNS)} FROM usage"
+                " WHERE response_uid IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(self._best.keys() | self._repeated.keys())),),
+            )
+        ]
+        self._compare_copies({line.response_uid: line for line in stored} | self._best)
+        for old in stored:
+            new = self._best.get(old.response_uid)
+            if new is None:
+                continue
             self._holders.setdefault(old.response_uid, {new.session_id}).add(old.session_id)
             if not new.replaces(old):
                 del self._best[old.response_uid]
@@ -207,6 +219,16 @@ class UsageWriter:
             [(chars, uid) for uid, chars in self._logged.items() if chars],
         )
         self._logged = {}
+
+    def _compare_copies(self, known: dict[int, Line]) -> None:
+        """Take the counts of a copied line where they are more final than those of its original.
+
+        A copy alone is no response: where its original has no counts, there are none to replace.
+        """
+        for uid, line in self._repeated.items():
+            if uid in known and line.finality() > known[uid].finality():
+                self._best[uid] = line
+        self._repeated = {}
 
     def _choose_fallbacks(self) -> None:
         """Count the sum of a session only if its single responses are not known.

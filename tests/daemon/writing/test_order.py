@@ -54,6 +54,30 @@ def queued(transcript, text, rng):
     return [{**operation, "operation": "enqueue"}, *told[: rng.randint(0, 2)]][: rng.randint(0, 3)]
 
 
+def side_agent(lines, rng):
+    """What it was given, with the final counts of responses that were still being written."""
+    kept = [line for line in lines if "uuid" in line]
+    kept = kept[rng.choice([0, 0, len(kept) // 2]) :]
+    copies = [{**line, "isSidechain": True, "agentId": "acompact"} for line in kept]
+    for copy in copies:
+        if copy["type"] == "assistant" and rng.random() < 0.5:
+            message = copy["message"]
+            usage = {**message["usage"], "output_tokens": rng.randint(50, 3000)}
+            ending = {"stop_reason": rng.choice(["end_turn", None]), "usage": usage}
+            copy["message"] = {**message, **ending}
+    return copies
+
+
+def written(world, session):
+    """The transcript of a session, or of a side agent of the first one."""
+    transcript = world.transcript(session)
+    if session.startswith("agent-"):
+        transcript.path = world.transcript(session_id("a")).path.with_suffix("")
+        transcript.path /= f"subagents/{session}.jsonl"
+        transcript.path.parent.mkdir(parents=True, exist_ok=True)
+    return transcript
+
+
 def conversation(world, rng):
     """A session and its forks: session id → records. Copies keep uuid and time."""
     files = {}
@@ -92,6 +116,8 @@ def conversation(world, rng):
         leaf = rng.choice(copies)["uuid"]
         summary = {"type": "summary", "summary": f"Sum of {letter}", "leafUuid": leaf}
         files[fork.session] = [*([summary] if rng.random() < 0.5 else []), *copies, *own]
+    if rng.random() < 0.5:
+        files[f"agent-acompact-{rng.randint(1, 9)}"] = side_agent(files[original.session], rng)
     # Others in the folder tell what its name means.
     lost = world.transcript(session_id("f"))
     files[lost.session] = [{**lost.prompt("where am I"), "cwd": None}]
@@ -104,7 +130,7 @@ def written_in_pieces(world, files, rng):
     while left:
         session = rng.choice(sorted(left))
         count = rng.randint(1, len(left[session]))
-        transcript = world.transcript(session)
+        transcript = written(world, session)
         transcript.append(*left[session][:count])
         left[session] = left[session][count:]
         if not left[session]:
@@ -134,7 +160,7 @@ def test_any_order_and_any_portions_give_the_same_index(world, seed, order):
         clean, disturbed = make(Path(folder) / "clean"), make(Path(folder) / "disturbed")
         files = conversation(clean, random.Random(seed))
         for session, lines in files.items():
-            clean.transcript(session).append(*lines)
+            written(clean, session).append(*lines)
         clean.ingest()
         written_in_pieces(disturbed, files, random.Random(order))
         expected, found = comparable(clean), comparable(disturbed)

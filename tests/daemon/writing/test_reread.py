@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from tests.conftest import opened
 from tests.daemon.sources.cursor.agent_files import TALK, Chat, Index
-from tests.daemon.writing.test_order import comparable, conversation
+from tests.daemon.writing.test_order import comparable, conversation, written
 from tests.gemini_home import GeminiWorld, answer, call, document, prompt
 
 from sessiond.config import Config
@@ -44,7 +44,7 @@ def numbers(world):
 def test_logs_are_read_again_from_the_archive_as_in_a_fresh_load(world, seed):
     """Forks, replays and summaries come out alike, with the numbers they had, files or not."""
     for session, lines in conversation(world, random.Random(seed)).items():
-        world.transcript(session).append(*lines)
+        written(world, session).append(*lines)
     world.transcript("99999999-1111-4111-8111-111111111111").append(
         world.transcript().prompt("alone"), b'{"type":"user","torn\n', b'{"unfinished'
     )

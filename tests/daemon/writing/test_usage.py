@@ -198,6 +198,39 @@ def test_a_subagents_replay_is_not_counted(world, order):
     assert outputs(world) == [(A, 10)]
 
 
+def ended(record, out):
+    """The same record after the response ended, as a side agent keeps it."""
+    message = record["message"]
+    usage = {**message["usage"], "output_tokens": out}
+    return {**record, "message": {**message, "stop_reason": "end_turn", "usage": usage}}
+
+
+@order
+@pytest.mark.parametrize("request_id", ["req_1", None])
+@pytest.mark.parametrize("name", ["agent-acompact-1", "agent-aside_question-1"])
+def test_a_copy_that_knows_the_final_count_gives_it_to_the_original(world, order, name, request_id):
+    """Side agents repeat records with their ids, and know how the response ended."""
+    main = world.transcript(B)
+    agent = subagent(world, main, name)
+    lines = [main.prompt("go"), line(main, out=37, request=request_id)]
+    side = {"isSidechain": True, "agentId": name.removeprefix("agent-")}
+    copied = [{**lines[0], **side}, {**ended(lines[1], 2872), **side}]
+    both_orders(world, order, (main, lines), (agent, copied))
+    assert outputs(world) == [(B, 2872)]
+    assert world.sql("SELECT prompts FROM v_sessions WHERE session = ?", B) == [(1,)]
+    assert only(world, "stop_reason, chars, sidechain") == ("end_turn", 0, 0)
+
+
+def test_a_file_that_is_rewritten_with_the_final_count_tells_it(world):
+    t = world.transcript()
+    first = line(t, out=37)
+    t.append(t.prompt("go"), first)
+    world.ingest()
+    t.path.write_bytes(b"".join(map(t.encode, [t.prompt("again"), ended(first, 2872)])))
+    world.ingest()
+    assert outputs(world) == [(t.session, 2872)]
+
+
 @pytest.mark.parametrize(
     ("flat", "split", "expected", "cost"),
     [

@@ -43,7 +43,7 @@ class _Sessions:
 class ClaudeSource(Source):
     agent = "claude"
     title = "Claude Code"
-    edition = 2
+    edition = 3
     variables = ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
     reads = "Transcripts with subagents and overflowed outputs, Cowork, sessions saved on the web."
     leaves = (
