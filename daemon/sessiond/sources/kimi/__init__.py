@@ -34,7 +34,7 @@ class KimiSource(Source):
         ("user-history/, logs/, credentials/", "prompts only, the program's own log, sign-in data"),
     )
     known_from = SOURCE_CODE
-    edition = 2  # calls in pieces have their whole input
+    edition = 3  # calls in pieces have their whole input, also of subagents side by side
 
     def places(self) -> list[str]:
         return [os.path.join(home, _SESSIONS) for home in (self._share(), self._code_home())]

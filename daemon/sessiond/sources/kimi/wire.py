@@ -53,6 +53,7 @@ _SILENT_CLI = frozenset(
     }
 )
 _PLACE = "/message/payload"
+_OPEN = 64
 
 
 class CliRecords:
@@ -60,10 +61,12 @@ class CliRecords:
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self._home = spec.home or spec.native_id  # of subagents: the session
-        self._open = as_dict(state.get("open"))  # the last call, whose arguments may grow
+        # The last call of each stream, whose arguments may grow: of the session (an empty name)
+        # and of the subagents without a log of their own, which work side by side.
+        self._open: dict[str, Any] = as_dict(state.get("streams"))
 
     def state(self) -> dict[str, Any]:
-        return {"open": dict(self._open)} if self._open else {}
+        return without_empty(streams=dict(self._open))
 
     def event(self, value: dict[str, Any], native_id: str | None) -> Record:
         message = as_dict(value.get("message"))
@@ -98,15 +101,15 @@ class CliRecords:
             function = as_dict(payload.get("function"))
             given = as_text(function.get("arguments")) or ""
             facts = [record.native_id, payload.get("id"), function.get("name"), given]
-            self._open = dict(zip(("record", "id", "name", "given"), facts, strict=True))
-            self._call(record, f"{place}/function/arguments")
+            begun = dict(zip(("record", "id", "name", "given"), facts, strict=True))
+            self._call(record, begun, f"{place}/function/arguments")
         elif kind == "ToolCallPart":
-            more = as_text(payload.get("arguments_part"))
-            if more and self._open:
-                record.retires.append(Retire(as_text(self._open.get("record"))))
-                given = (as_text(self._open.get("given")) or "") + more
-                self._open = self._open | {"record": record.native_id, "given": given}
-                self._call(record, None)  # no single record has the input
+            begun = as_dict(self._open.get(record.subagent or ""))
+            if begun and (more := as_text(payload.get("arguments_part"))):
+                record.retires.append(Retire(as_text(begun.get("record"))))
+                given = (as_text(begun.get("given")) or "") + more
+                begun = begun | {"record": record.native_id, "given": given}
+                self._call(record, begun, None)  # no single record has the input
         elif kind == "ToolResult":
             self._result(record, payload, place)
         elif kind == "StatusUpdate":
@@ -141,9 +144,10 @@ class CliRecords:
         elif text and text.strip():
             record.events.append(Event("assistant", text.strip()))
 
-    def _call(self, record: Record, pointer: str | None) -> None:
-        record.role = "assistant"
-        begun = self._open
+    def _call(self, record: Record, begun: dict[str, Any], pointer: str | None) -> None:
+        record.role, stream = "assistant", record.subagent or ""
+        others = [(name, one) for name, one in self._open.items() if name != stream]
+        self._open = dict([*others, (stream, begun)][-_OPEN:])
         record.events.append(call(begun.get("name"), begun.get("given"), begun.get("id"), pointer))
 
     def _result(self, record: Record, payload: dict[str, Any], place: str) -> None:
@@ -199,7 +203,6 @@ _SILENT_CODE = (
     *("task.", "tower_mode."),
 )
 _MOST_REFUSED = 16  # calls that wait for their result
-_OPEN = 64
 _STEP = "context.append_loop_event"
 _CONTEXT = re.compile(r"\A<git-context>.*?(?:</git-context>\s*|\Z)", re.DOTALL)
 

@@ -97,3 +97,33 @@ def test_the_second_version_of_the_state_names_the_project(tmp_path):
     (session / "state.json").write_text(json.dumps({"version": 2, "cwd": "/home/kim/kite"}))
     source = KimiSource(environ={"HOME": str(tmp_path)})
     assert source.identify(str(session / "agents/main/wire.jsonl"), b"").project == "/home/kim/kite"
+
+
+def test_subagents_side_by_side_keep_their_inputs():
+    """Pieces of arguments belong to the last call of their own stream, also after a restart."""
+    given = {"a": "tail.c", "b": "line.c", None: "main.c"}
+
+    def line(number, kind, payload, task):
+        message = {"type": kind, "payload": payload}
+        if task:
+            inner = {"task_tool_call_id": task, "event": message}
+            message = {"type": "SubagentEvent", "payload": inner}
+        return {"timestamp": 1.7e9 + number, "message": message}
+
+    begun = [
+        line(at, "ToolCall", {"id": f"call {path}", "function": {
+            "name": "ReadFile", "arguments": '{"path": '}}, task)
+        for at, (task, path) in enumerate(given.items())
+    ]  # fmt: skip
+    more = [
+        line(10 + at, "ToolCallPart", {"arguments_part": f'"{path}"}}'}, task)
+        for at, (task, path) in enumerate(given.items())
+    ]
+    first = WireParser(SessionSpec("s1"), {})
+    calls = [first.parse(one) for one in begun]
+    second = WireParser(SessionSpec("s1"), json.loads(json.dumps(first.state())))
+    whole = [second.parse(one) for one in more]
+    assert [record.retires[0].native_id for record in whole] == [one.native_id for one in calls]
+    assert [
+        (record.subagent, record.events[0].call_id, record.events[0].input) for record in whole
+    ] == [(task, f"call {path}", path) for task, path in given.items()]
