@@ -55,6 +55,7 @@ class AntigravitySource(Source):
     )
     known_from = ONE_READER
     subscription = True
+    edition = 2  # steps answer the calls of the last response; attempts count once
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

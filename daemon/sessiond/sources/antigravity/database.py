@@ -115,11 +115,10 @@ def _model(chat: Message) -> str | None:
 
 
 def _generation(idx: int, chat: Message) -> dict[str, Any]:
-    """What a response used, with the attempts that failed before it."""
-    used = chat.message(4)
-    spent, seen = counts(used), {_response(used)}
-    for attempt in (one.message(2) for one in chat.messages(17)):
-        if any(counts(attempt)) and (not any(spent) or _response(attempt) not in seen):
+    """What a response used: the sum has the attempts that failed before it, unless it is empty."""
+    spent, seen = counts(chat.message(4)), set[str]()
+    for attempt in () if any(spent) else (one.message(2) for one in chat.messages(17)):
+        if _response(attempt) not in seen:
             seen.add(_response(attempt))
             spent = [mine + more for mine, more in zip(spent, counts(attempt), strict=True)]
     at = chat.message(9).time(4)
