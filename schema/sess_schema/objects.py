@@ -122,7 +122,12 @@ def times_of(active: int, user: int) -> dict[str, int]:
 
 def group(name: str, tally: Tally) -> dict[str, Any]:
     """One group of statistics."""
-    return {"group": name, **sums(tally), "sessions": len(tally.sessions)}
+    return {"group": name, **sums(tally), **sessions_of(tally)}
+
+
+def sessions_of(tally: Tally) -> dict[str, int]:
+    """How many sessions that are listed, and how many others."""
+    return {"sessions": len(tally.sessions), "other_sessions": len(tally.others)}
 
 
 def sums(tally: Tally) -> dict[str, Any]:

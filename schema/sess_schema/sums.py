@@ -321,12 +321,14 @@ class Tally:
     tool_calls: int = 0
     tool_errors: int = 0  # failed
     tool_denied: int = 0  # refused by a person or a rule, not counted as failed
-    sessions: set[SessionId] = field(default_factory=set)  # their roots
+    sessions: set[SessionId] = field(default_factory=set)  # their roots, if they are listed
+    others: set[SessionId] = field(default_factory=set)  # their roots, if they are not
 
     def add(self, other: Tally) -> None:
         for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.sessions |= other.sessions
+        self.others |= other.others
 
     @property
     def tokens(self) -> int:
@@ -353,6 +355,6 @@ class Sum:
         self.counts = [*map(add, self.counts, other.counts)]
         self.sessions |= other.sessions
 
-    def tally(self) -> Tally:
+    def tally(self, listed: set[SessionId]) -> Tally:
         counts: dict[str, Any] = dict(zip(COUNTS, self.counts, strict=True))
-        return Tally(**counts, sessions=self.sessions)
+        return Tally(**counts, sessions=self.sessions & listed, others=self.sessions - listed)

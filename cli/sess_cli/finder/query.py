@@ -207,7 +207,9 @@ class Finding:
         )
         newest = tuple(Conversation(self._cards.made(db, row)) for row in listing.rows(db))
         if newest:
-            self._show(Answer(request, newest, deviation=wanted.deviation))
+            left = replace(listing, alone=True).count(db) - listing.count(db)
+            notes = (f"{left:,} unlisted: `sess list --all`",) if left else ()
+            self._show(Answer(request, newest, notes=notes, deviation=wanted.deviation))
         return bool(newest)
 
     def _events(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> bool:

@@ -85,6 +85,10 @@ class Reader:
         return _sessions(self._db)
 
     @cached_property
+    def listed(self) -> set[SessionId]:
+        return sessions.listed(self._db)
+
+    @cached_property
     def names(self) -> dict[SessionId, str]:
         """The names of sessions; those that share an id also show where they are."""
         return dict(
@@ -239,7 +243,7 @@ class Reader:
                 self._copied(live, sums.TOOL if "tool" in self._by else "''"),
             )
         for at, session, what, prompts, calls, errors, denied in events:
-            root = self.sessions[session].root if prompts else None
+            root = self.sessions[session].root if prompts or calls else None
             model = self._model_at(session, at)
             yield Row(at, session, model, what, (*_NO_USAGE, prompts, calls, errors, denied), root)
 

@@ -51,7 +51,10 @@ _TALKS = (
     f"(s.prompts > 0 OR s.tool_calls > 0 OR EXISTS (SELECT 1 FROM {shown.EVENTS}"
     f" WHERE t.session_id = s.id AND {shown.CURRENT} AND e.type NOT IN ('system', 'summary')))"
 )
-_ORPHAN = "(s.kind = 'subagent' AND coalesce(p.records, 0) = 0)"
+# Who is listed: in `sess list`, the finder, the totals of `sess stats`, and on a site.
+_LISTED = f"(s.kind = 'main' AND {_TALKS} AND NOT {_WARMUP})"
+# What is shown in no other session.
+_ALONE = "(s.kind = 'main' OR coalesce(p.records, 0) = 0)"
 _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
@@ -125,7 +128,7 @@ class Listing:
     until: int | None = None
     ended_before: int | None = None
     every: bool = False  # include subagents, logs, warm-ups and what says nothing
-    orphans: bool = False  # include subagents whose parent was never read
+    alone: bool = False  # include those of them that no other session shows
     models: Sequence[str] = ()  # each is part of a model's name
     branches: Sequence[str] = ()  # each may have wildcards
     limit: int = 30  # 0 for all
@@ -154,8 +157,7 @@ class Listing:
         where, values = condition(self.agents, self.projects)
         where += " AND s.records > 0"
         if not self.every:
-            kinds = f"(s.kind = 'main' OR {_ORPHAN})" if self.orphans else "s.kind = 'main'"
-            where += f" AND {kinds} AND {_TALKS} AND NOT {_WARMUP}"
+            where += f" AND {_ALONE if self.alone else _LISTED}"
         if self.since is not None:
             where += f" AND {_ENDED} >= ?"
             values.append(self.since)
@@ -176,6 +178,11 @@ class Listing:
                 where += f" AND ({' OR '.join([one] * len(given))})"
                 values += [bindable(text.lower()) for text in given]
         return where, values
+
+
+def listed(db: apsw.Connection) -> set[SessionId]:
+    """The sessions that are listed unless all are asked for."""
+    return {key for (key,) in db.execute(f"SELECT s.id FROM sessions s WHERE {_LISTED}")}
 
 
 def any_session(db: apsw.Connection) -> bool:

@@ -55,7 +55,7 @@ class Stats(Selection):
                 group[name] = Sum()
             group[name].add(row.counts, row.root)
         return {
-            group: {name: inner_sums[name].tally() for name in sorted(inner_sums)}
+            group: {name: inner_sums[name].tally(reader.listed) for name in sorted(inner_sums)}
             for group, inner_sums in sorted(sums_by.items())
         }
 

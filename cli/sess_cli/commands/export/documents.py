@@ -216,7 +216,7 @@ def json_(
     from sess_cli.export import data
     from sess_cli.export.files import Failures
 
-    listing = which.checked_listing(utc=utc)
+    listing = which.checked_listing(utc=utc, alone=True)
     writing.check(output)
     redactor, failures = writing.redactor, Failures()
     with which.stories(listing, redactor, depth=depth, sync=not no_sync) as stories:
@@ -248,7 +248,7 @@ def sqlite(
 
     if output == "-":
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
-    listing = which.checked_listing(utc=utc, all_if_none=True)
+    listing = which.checked_listing(utc=utc, alone=True, all_if_none=True)
     files.check_target(output)
     writing.check(output)
     redactor, failures = writing.redactor, files.Failures()

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import apsw
@@ -35,20 +36,25 @@ Ids = Annotated[
 ]
 
 
+UNLISTED = "unlisted (subagents without their session, logs, warm-ups)"
+
+
 @dataclass
 class Selection(Matching):
     """Sessions with these IDs, or those that match; as one document if there are several."""
 
     ids: Ids = None
 
-    def checked_listing(self, *, utc: bool, all_if_none: bool = False) -> Listing:
+    def checked_listing(
+        self, *, utc: bool, alone: bool = False, all_if_none: bool = False
+    ) -> Listing:
         """All that the options allow; an error if they cannot be combined, or choose nothing."""
         if self.ids and self.is_given:
             raise SessError("an ID cannot be combined with --agent, --project, --since or --until")
         if not self.ids and not self.is_given and not all_if_none:
             hint = "name one, or choose with --project or --since"
             raise SessError("no session named", hint=hint)
-        return self.listing(utc=utc, orphans=True, limit=0)
+        return self.listing(utc=utc, alone=alone, limit=0)
 
     @property
     def is_one(self) -> bool:
@@ -58,7 +64,10 @@ class Selection(Matching):
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
         """Oldest first."""
         if not self.ids:
-            return _oldest_first(super().rows(db, listing))
+            found = super().rows(db, listing)
+            if not listing.alone and (left := replace(listing, alone=True).count(db) - len(found)):
+                say(f"left out {left:,} {UNLISTED}; name them by ID to export them")
+            return _oldest_first(found)
         rows = {row.key: row for row in (sessions.resolve(db, name) for name in self.ids)}
         return _oldest_first([row for row in rows.values() if not _is_below(db, row, rows)])
 

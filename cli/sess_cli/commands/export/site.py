@@ -54,7 +54,7 @@ def site(
     """
     from sess_cli.export.site.build import Site, Wanted
 
-    listing = which.listing(utc=utc, orphans=True, limit=0)
+    listing = which.listing(utc=utc, alone=True, limit=0)
     _check_folder(output)
     redactor = masks.redactor
     rules = "" if redactor is None else redactor.identity
@@ -62,12 +62,13 @@ def site(
         rows = which.rows(db, listing)
         whole = Site(db, output, rows, Wanted(masks=rules, utc=utc))
         if dry_run:
-            _print_plan(db, whole, rows)
+            if not quiet:
+                _print_plan(db, whole, rows)
             return
         with _progress(0 if quiet else len(whole.stale())) as step:
             outcome = whole.build(redactor, step)
     if not quiet:
-        _print_outcome(output, outcome, redactor)
+        _print_outcome(output, outcome, redactor, whole.unlisted)
     _print_failed(outcome)
     if open_it:
         shared.open_file(os.path.join(output, "index.html"))
@@ -87,11 +88,12 @@ def _check_folder(folder: str) -> None:
         raise SessError(f'"{folder}" has other files in it', hint="name a new directory with `-o`")
 
 
-def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> None:
-
+def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None, unlisted: int) -> None:
     parts = [f"{len(outcome.drawn):,} drawn", f"{outcome.unchanged:,} unchanged"]
     parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
     say(f"{os.path.join(folder, 'index.html')}: {', '.join(parts)}")
+    if unlisted:
+        say(f"folded away on it: {unlisted:,} {shared.UNLISTED}")
     shared.report_masked(redactor)
 
 

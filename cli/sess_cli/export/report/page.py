@@ -198,6 +198,8 @@ def _tiles(asked: Stats, total: Row, tools: Row, active_days: int) -> str:
     tokens = Amount(total["tokens"], tallies.short(total["tokens"]))
     active = Amount(total["active_ms"], amounts.duration(total["active_ms"]))
     days = f"on {amounts.plural(active_days, 'active day')}"
+    if total["other_sessions"]:
+        days += f"; {total['other_sessions']:,} unlisted"
     tiles = (
         ("cost", "Cost", total["_cost"], "as recorded, or at the day's list prices"),
         ("tokens", "Tokens", tokens, ", ".join(kinds)),

@@ -7,7 +7,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import apsw
@@ -21,6 +21,7 @@ from sess_cli.export.site import lists, plan
 from sess_cli.export.site.plan import ListedSession, Manifest
 from sess_cli.export.story import Item, Story
 from sess_redaction import Redactor
+from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
 _PAGE_ABOVE = "../"
@@ -56,6 +57,7 @@ class Site:
         self._wanted = wanted
         self._before = plan.load(folder) or Manifest()
         self._rows = rows
+        self._listed = sessions.listed(db)
         looks = plan.digest(repr(wanted) + shell.style() + shell.script())
         self._prints = plan.prints(db, rows, looks)
         self._damaged = self._damaged_bundles()
@@ -63,6 +65,10 @@ class Site:
         self._lines: dict[str, str] = {}  # search texts of drawn pages, by file
         self._outcome = Outcome()
         self._workshop = Workshop()
+
+    @property
+    def unlisted(self) -> int:
+        return sum(row.key not in self._listed for row in self._rows)
 
     def stale(self) -> list[SessionRow]:
         """Sessions whose page is missing or out of date."""
@@ -83,7 +89,9 @@ class Site:
             for row in self._rows:
                 key = plan.key_of(row)
                 if row.key not in stale:
-                    self._now.sessions[key] = self._before.sessions[key]
+                    self._now.sessions[key] = replace(
+                        self._before.sessions[key], listed=row.key in self._listed
+                    )
                     self._outcome.unchanged += 1
                     continue
                 file, bundle = names.of(row)
@@ -150,10 +158,11 @@ class Site:
         line = self._lines[file] = texts_call(file, story.heard)
         total, own = story.total, story.own_total
         return ListedSession(
-            plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
-            story.branch, row.started, row.ended, total.prompts, total.tool_calls,
-            total.tool_errors, total.tool_denied, own.prompts, own.tool_calls, own.tool_errors,
-            own.tool_denied, total.tokens, total.cost_nano, size, len(line.encode()),
+            plan.key_of(row), file, bundle, self._prints[row.key], row.key in self._listed,
+            project, story.title, row.agent, story.branch, row.started, row.ended,
+            total.prompts, total.tool_calls, total.tool_errors, total.tool_denied,
+            own.prompts, own.tool_calls, own.tool_errors, own.tool_denied,
+            total.tokens, total.cost_nano, size, len(line.encode()),
         )  # fmt: skip
 
     # -- bundles and lists

@@ -42,8 +42,10 @@ def _index(
     bundles: Sequence[str],
     utc: bool,
 ) -> Iterator[str]:
-    listed = json.dumps([[entry.file, entry.title] for entry in entries[_RECENT:]])
-    titles = f'<script type="application/octet-stream" data-what="titles">{packed(listed)}</script>'
+    recent, others = _split(entries)
+    shown = {id(entry) for entry in (*recent[:_RECENT], *others[:_RECENT])}
+    unseen = json.dumps([[entry.file, entry.title] for entry in entries if id(entry) not in shown])
+    titles = f'<script type="application/octet-stream" data-what="titles">{packed(unseen)}</script>'
     yield '<header class="masthead">\n<h1>Sessions</h1>\n'
     yield _totals(entries, len(projects))
     yield "</header>\n"
@@ -58,10 +60,10 @@ def _index(
     if not entries:
         yield '<p class="empty">No sessions.</p>\n'
     else:
-        recent = entries[:_RECENT]
-        title = "Sessions" if len(recent) == len(entries) else "Newest sessions"
+        title = "Sessions" if len(recent) <= _RECENT else "Newest sessions"
         yield f"<section><h2>{title}</h2>\n"
-        yield from _sessions(recent, "", utc, names)
+        yield from _sessions(recent[:_RECENT], "", utc, names)
+        yield from _others(others, "", utc, names, most=_RECENT)
         yield "</section>\n"
         yield '<section><h2>Projects</h2>\n<ul class="projects">\n'
         for project, own in projects.items():
@@ -78,14 +80,16 @@ def _project(project: str, name: str, entries: Sequence[ListedSession], utc: boo
         yield f'<p class="path">{markup.text(project)}</p>\n'
     yield _totals(entries, 0)
     yield '</header>\n<main id="lists">\n'
-    yield from _sessions(entries, "../", utc, None)
+    listed, others = _split(entries)
+    yield from _sessions(listed, "../", utc, None)
+    yield from _others(others, "../", utc, None)
     yield "</main>\n"
 
 
 def _totals(entries: Sequence[ListedSession], projects: int) -> str:
     facts = [("Projects", f"{projects:,}")] if projects else []
     facts += [
-        ("Sessions", f"{len(entries):,}"),
+        ("Sessions", f"{sum(entry.listed for entry in entries):,}"),
         ("Prompts", f"{sum(entry.own_prompts for entry in entries):,}"),
         ("Tool calls", f"{sum(entry.own_calls for entry in entries):,}"),
         ("Failed", f"{sum(entry.own_failed for entry in entries):,}"),
@@ -106,14 +110,50 @@ def _project_card(project: str, name: str, entries: Sequence[ListedSession], utc
     return (
         f'<li><a href="{markup.attr(plan.project_file(project))}"><strong dir="auto">'
         f"{markup.text(name)}</strong></a>{path}"
-        f"<span>{amounts.plural(len(entries), 'session')} · {last}"
+        f"<span>{_counted(entries)} · {last}"
         f"{f' · {tallies.money(cost)}' if cost else ''}</span></li>\n"
     )
+
+
+def _split(
+    entries: Sequence[ListedSession],
+) -> tuple[list[ListedSession], list[ListedSession]]:
+    """What `sess list` lists, and all others."""
+    return [e for e in entries if e.listed], [e for e in entries if not e.listed]
+
+
+def _counted(entries: Sequence[ListedSession]) -> str:
+    listed, others = _split(entries)
+    counts = [amounts.plural(len(listed), "session")] if listed or not others else []
+    return " · ".join([*counts, *([f"{len(others):,} unlisted"] if others else [])])
+
+
+def _others(
+    entries: Sequence[ListedSession],
+    above: str,
+    utc: bool,
+    names: dict[str, str] | None,
+    *,
+    most: int | None = None,
+) -> Iterator[str]:
+    """What is not listed, folded; the totals include it."""
+    if not entries:
+        return
+    shown = entries[:most]
+    newest = f"; the newest {most}, and all in their projects" if len(shown) < len(entries) else ""
+    yield (
+        f'<details class="others"><summary>{len(entries):,} unlisted: subagents without their'
+        f" session, logs and warm-ups{newest}</summary>\n"
+    )
+    yield from _sessions(shown, above, utc, names)
+    yield "</details>\n"
 
 
 def _sessions(
     entries: Sequence[ListedSession], above: str, utc: bool, names: dict[str, str] | None
 ) -> Iterator[str]:
+    if not entries:
+        return
     yield '<ul class="sessions">\n'
     for entry in entries:
         facts = [

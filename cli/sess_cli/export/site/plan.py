@@ -17,7 +17,7 @@ from sess_schema import __version__
 from sess_schema.queries.sessions import SessionRow
 
 MANIFEST = ".sessiond-site.json"
-FORMAT = 2
+FORMAT = 3
 NO_PROJECT = "no project"
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 _PAGE = re.compile(r"sessions/[0-9A-Za-z_-][0-9A-Za-z._-]*\.html")
@@ -33,6 +33,7 @@ class ListedSession:
     file: str  # relative to the site, with forward slashes
     bundle: int
     print: str  # a digest of everything its page shows
+    listed: bool  # by `sess list`, too; the lists of the site fold the others away
     project: str
     title: str
     agent: str
@@ -76,7 +77,7 @@ def load(folder: str) -> Manifest | None:
 
 def _is_sound(manifest: Manifest) -> bool:
     """The directory may come from somebody else: no path may lead out of it."""
-    types = {"str": str, "int": int, "int | None": int | None}
+    types = {"str": str, "int": int, "int | None": int | None, "bool": bool}
     columns = {column.name: types[str(column.type)] for column in fields(ListedSession)}
     return all(isinstance(name, str) for name in manifest.files) and all(
         _PAGE.fullmatch(str(entry.file)) is not None

@@ -76,7 +76,10 @@ def _draw_facts(terminal: Terminal, figures: Overview) -> None:
         more = amounts.plural(figures.estimated_tokens, "more output token")
         fact("estimated", f"{more}, not recorded")
     counts = {"session": len(total.sessions), "prompt": total.prompts, "response": total.requests}
-    fact("work", ", ".join(amounts.plural(count, name) for name, count in counts.items()))
+    work = [amounts.plural(count, name) for name, count in counts.items()]
+    if total.others:
+        work[0] += f" and {len(total.others):,} unlisted"
+    fact("work", ", ".join(work))
     if figures.time.active:
         fact("time", _time(figures.time))
     _draw_days(fact, figures.days)

@@ -267,7 +267,7 @@ def _row(kind: str, name: str, tally: Tally) -> dict[str, Any]:
         kind: name,
         **objects.sums(tally),
         "tokens": tally.tokens,
-        "sessions": len(tally.sessions),
+        **objects.sessions_of(tally),
         "_cost": Amount(tally.cost_nano, cost(tally)),
     }
 

@@ -66,7 +66,7 @@ def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
         for group, name in zip(sums, names, strict=True):
             group[name].include(summed)
     overview.days, overview.models, overview.projects = (
-        {name: summed.tally() for name, summed in group.items()} for group in sums
+        {name: summed.tally(reader.listed) for name, summed in group.items()} for group in sums
     )
     for tally in overview.days.values():
         overview.total.add(tally)
