@@ -32,8 +32,9 @@ from sess_schema.numbers import Numbers
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import Listing, SessionRow
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import failures, tools
+from sess_schema.queries.views import failures, files, tools
 from sess_schema.session import Entry, Reader
+from sess_schema.sums import Tally
 
 Said = dict[str, object]
 JSON = {
@@ -71,6 +72,7 @@ def differences(db: apsw.Connection, folder: Path, *, sqlite: bool = False) -> I
     groups = Stats().groups(db, "session")
     alone = Stats().total(db)
     assert _added(groups) == alone
+    yield from _differences_of_views(db, alone)
     for row in rows:
         wanted = defined(numbers.of(db, row))
         outputs = {
@@ -94,6 +96,79 @@ def differences(db: apsw.Connection, folder: Path, *, sqlite: bool = False) -> I
 
 def _json(found: dict[str, object]) -> Said:
     return {JSON[name]: value for name, value in found.items() if name in JSON}
+
+
+def _differences_of_views(db: apsw.Connection, total: Tally) -> Iterator[str]:
+    """Sums over the views for people that are not those of `sess stats`."""
+    events = {
+        "prompts": total.prompts,
+        "calls": total.tool_calls,
+        "failed": total.tool_errors,
+        "denied": total.tool_denied,
+    }
+    spent = {
+        "responses": total.requests,
+        "tokens": total.input_tokens
+        + total.cache_write_tokens
+        + total.cache_read_tokens
+        + total.output_tokens,
+        "nano-dollars": total.cost_nano,
+    }
+    counted = {
+        "cached": total.cache_read_tokens,
+        "reasoning": total.reasoning_tokens,
+        "saved": total.saved_nano,
+        "unpriced": total.unpriced,
+    }
+    edited = files.read_edits(db, Stats()).total
+    touched = files.most_edited(db, Stats())
+    nano = "CAST(round(coalesce(sum({}), 0) * 1e9) AS INTEGER)"
+    for view, columns, wanted in (
+        (
+            "v_sessions",
+            "sum(prompts), sum(tool_calls), sum(tool_errors), sum(tool_denied), sum(requests),"
+            f" sum(tokens), {nano.format('cost_usd')}",
+            events | spent,
+        ),
+        (
+            "v_events",
+            "count(*) FILTER (WHERE type = 'user' AND session_kind <> 'subagent'),"
+            " count(*) FILTER (WHERE type = 'tool_use' AND unjoined IS NULL)",
+            {"prompts": total.prompts, "calls": total.tool_calls},
+        ),
+        (
+            "v_calls",
+            "count(*), count(*) FILTER (WHERE status = 'error'),"
+            " count(*) FILTER (WHERE status = 'denied')",
+            {name: events[name] for name in ("calls", "failed", "denied")},
+        ),
+        (
+            "v_usage",
+            f"count(*), sum(tokens), {nano.format('cost_usd')}, sum(cache_read_tokens),"
+            f" sum(reasoning_tokens), {nano.format('saved_usd')},"
+            " count(*) FILTER (WHERE cost_usd IS NULL)",
+            spent | counted,
+        ),
+        (
+            "v_files WHERE status = 'ok'",
+            "count(DISTINCT path), count(*) FILTER (WHERE action = 'edit'),"
+            " count(*) FILTER (WHERE action = 'write'), count(*) FILTER (WHERE action = 'read')",
+            {
+                "files": len(touched),
+                "edits": sum(file.edits for file in touched),
+                "writes": sum(file.writes for file in touched),
+                "reads": sum(file.reads for file in touched),
+            },
+        ),
+        (
+            "v_edits WHERE status = 'ok'",
+            "sum(added), sum(removed)",
+            {"added": edited.added, "removed": edited.removed},
+        ),
+    ):
+        found = [value or 0 for value in next(db.execute(f"SELECT {columns} FROM {view}"))]
+        if found != [*wanted.values()]:
+            yield f"{view} adds up to {dict(zip(wanted, found, strict=True))}, not {wanted}"
 
 
 def _of_stats(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
@@ -134,8 +209,6 @@ def _of_stats(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
 
 
 def _added(groups):
-    from sess_schema.sums import Tally
-
     total = Tally()
     for tally in groups.values():
         total.add(tally)

@@ -68,6 +68,13 @@ def subagent(world, name, parent, begin):
     )
 
 
+def only_in_progress(t):
+    """What the parent's file repeats of a subagent without a file."""
+    said = {"type": "assistant", **t.answer("in between", message_id="msg_progress")}
+    data = {"type": "agent_progress", "agentId": "sub3", "message": said}
+    return t.record("progress", None, data=data, parentToolUseID="c2")
+
+
 def test_awkward_sessions_have_one_answer_too(world, tmp_path):
     """Forks, subagents of subagents or of nobody, times that go back, no times, late results."""
     t = world.transcript(MAIN)
@@ -80,6 +87,7 @@ def test_awkward_sessions_have_one_answer_too(world, tmp_path):
         t.result("nobody", "a result without its call") | at(61),
     ]
     t.append(*shared, t.call("c3", command="sleep") | at(70), t.result("c3", "") | at(1000))
+    t.append(only_in_progress(t) | at(40))
     subagent(world, "sub1", MAIN, 32)
     subagent(world, "sub1b", MAIN, 38)
     subagent(world, "sub2", LOST, 100)

@@ -489,7 +489,8 @@ CREATE TABLE migrations (
 -- No index on tool or status: over 113,000 events a query on either takes 15 ms without one and 4 to
 -- 14 ms with one, and writing events would take 10% longer.
 
--- One row per session, including subagents and logs.
+-- One row per session, including subagents and logs, and subagents of which only responses are known:
+-- their parent's transcript repeats those.
 CREATE VIEW v_sessions AS
 SELECT
     s.native_id AS session,                     -- ID given by the agent
@@ -526,7 +527,7 @@ LEFT JOIN (
         sum(input_tokens + output_tokens + cache_write_tokens + cache_read_tokens) AS tokens
     FROM usage_sums GROUP BY session_id
 ) c ON c.session_id = s.id
-WHERE s.records > 0;
+WHERE s.records > 0 OR EXISTS (SELECT 1 FROM usage u WHERE u.session_id = s.id AND u.counted);
 
 -- One row per event: a prompt, an answer, a thought, a tool call with its result, a notice.
 CREATE VIEW v_events AS
