@@ -196,16 +196,19 @@ def result_text(content: Any) -> tuple[str, int]:
         for item in content:
             if isinstance(item, str):
                 texts.append(item)
-            elif isinstance(item, dict):
-                text, more = _item_text(item)
+            elif item not in (None, {}, []):
+                text, more = _item_text(item) if isinstance(item, dict) else (None, 0)
                 images += more
                 if text is not None:
                     texts.append(text)
+                elif not more:
+                    texts.append(_as_json(item))
         return "\n".join(texts), images
     if isinstance(content, dict):
         text, images = _item_text(content)
         if text is None:
-            text = "" if images else "\n".join(strings(content, NAMELESS))
+            known = images or not content
+            text = "" if known else "\n".join(strings(content, NAMELESS)) or _as_json(content)
         return text, images
     if isinstance(content, bool):
         return ("true" if content else "false"), 0
@@ -217,12 +220,31 @@ def _item_text(item: dict[str, Any]) -> tuple[str | None, int]:
     if isinstance(text, str):
         return text, 0
     kind = item.get("type")
-    if kind == "image":
+    if kind in ("image", "input_image") or "image_url" in item:
         return None, 1
+    if kind == "text":
+        return "", 0
     if kind == "web_search_result":
         parts = (as_text(item.get("title")), as_text(item.get("url")))
         return "\n".join(filter(None, parts)), 0
     return None, 0
+
+
+def _as_json(item: Any) -> str:
+    """An item of a kind that nobody knows; without what is no text."""
+    try:
+        return as_line(_legible(item)).decode("utf-8", "replace")
+    except RecursionError:
+        return "\n".join(strings(item, NAMELESS))
+
+
+def _legible(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_legible(one) for one in value]
+    if isinstance(value, dict):
+        hidden = {name for name, one in value.items() if name in OPAQUE and isinstance(one, str)}
+        return {name: _legible(one) for name, one in value.items() if name not in hidden}
+    return value
 
 
 def searchable_input(given: Any) -> str:

@@ -315,6 +315,8 @@ _REPORT = re.compile(
     r"\[(?:detached HEAD|(?P<branch>[^\s\[]{1,250}))(?: \([^()\n]{1,40}\))?"
     r" (?P<sha>[0-9a-f]{7,64})\] (?P<subject>[^\r\n]*)"
 )
+# What the same brackets of a log line begin with, which hooks print.
+_LEVEL = re.compile(r"(?i)(?:err(?:or)?|warn(?:ing)?|info|debug|trace|notice|fatal|critical)")
 # Bounds, atomic groups and possessive repeats keep hostile commands from taking long.
 _LONGEST = 1 << 16
 _WORD = r"""(?:"[^"\n]{0,200}+"|'[^'\n]{0,200}+'|[^\s"';&|]){1,300}+"""
@@ -344,9 +346,12 @@ def find_commits(output: str) -> list[tuple[str, str | None, str]]:
         report = _REPORT.match(output, at)
         if report is None:
             continue
-        sha = report["sha"]
+        sha, branch = report["sha"], report["branch"] or ""
+        level = _LEVEL.fullmatch(branch)
+        if level and branch.isupper():
+            continue
         # `[worker 12345678] started` is a log line; git's next line is indented.
-        if not sha.isdigit() or output.startswith(("\n ", "\r\n "), report.end()):
+        if not (level or sha.isdigit()) or output.startswith(("\n ", "\r\n "), report.end()):
             commits.setdefault(sha, (sha, report["branch"], report["subject"].strip()))
     return list(commits.values())
 

@@ -26,6 +26,7 @@ from sessiond.writing.event_rows import find_commits, may_commit
             [("abc1234", "a", "One"), ("def5678", "b", "Two")],
         ),
         ("[main abc1234] Twice\n[main abc1234] Twice", [("abc1234", "main", "Twice")]),
+        ("[debug abc1234] Log less\n 1 file changed", [("abc1234", "debug", "Log less")]),
         ("[main 1234567] All digits\n 1 file changed", [("1234567", "main", "All digits")]),
     ],
 )
@@ -45,6 +46,9 @@ def test_reports_of_git(output: str, expected: list[tuple[str, str | None, str]]
         "[abc1234] no branch",
         "[worker 12345678] started\n[worker 12345678] stopped",
         "[INFO] fine",
+        "[ERROR deadbeef] the pot is empty",
+        "[ERROR deadbeef] the pot is empty\n 1 file changed",
+        "[warn deadbeef] the pot is old\n[debug deadbeef] and small",
     ],
 )
 def test_other_brackets(output: str) -> None:
@@ -135,7 +139,7 @@ def test_commits_are_those_of_commands_that_commit(world) -> None:
         t.call("c1", command="git log | grep deadbeef"),
         t.result("c1", "[ERROR deadbeef] the pot is empty\n 1 file changed"),
         t.call("c2", command="cd rope && git commit -am 'Add knots'"),
-        t.result("c2", "[main abc1234] Add knots\n 1 file changed"),
+        t.result("c2", "[ERROR deadbeef] a hook\n[main abc1234] Add knots\n 1 file changed"),
     )
     world.ingest()
     assert world.sql("SELECT sha, subject FROM commits") == [("abc1234", "Add knots")]

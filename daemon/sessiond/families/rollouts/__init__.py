@@ -24,7 +24,7 @@ class RolloutSource(Source):
     provider: str | None = None  # of models; marks a rollout as this agent's
     database_variable: str | None = None  # moves the database of thread names
     resume_command: tuple[str, ...] = ()  # takes the id of a thread
-    edition = 4
+    edition = 5
     _names = threads.ThreadNames()  # of all agents
 
     def __init__(self, *given: Any, **named: Any) -> None:

@@ -10,7 +10,7 @@ import orjson
 
 from sess_schema import calls, kinds
 from sess_schema.calls import path_in, progress
-from sessiond.families.rollouts.prompts import images_of, joined
+from sessiond.families.rollouts.prompts import images_of
 from sessiond.sourcekit.base import Described, Event, Result
 from sessiond.sourcekit.toolbox import edits_of_arguments, edits_of_patch
 from sessiond.sourcekit.values import (
@@ -19,6 +19,7 @@ from sessiond.sourcekit.values import (
     as_list,
     as_milliseconds,
     as_text,
+    result_text,
     strings,
     without_empty,
 )
@@ -247,7 +248,7 @@ def _text(output: Any) -> tuple[str, dict[str, Any]]:
                 return output, {"exit_code": int(inner.get("isError") is True)}  # of an MCP server
         return output, {}
     if isinstance(output, list):
-        return joined(output), {}
+        return result_text(output)[0].strip(), {}
     if isinstance(output, dict):
         for name in ("text", "content", "output"):
             if isinstance(output.get(name), str):

@@ -155,6 +155,17 @@ def test_a_script_fails_with_one_of_its_commands():
     assert [result.status for result in record.results] == ["ok"]
 
 
+def test_an_unknown_item_of_an_output_is_shown_as_json():
+    pieces = [
+        {"type": "input_text", "text": "one"},
+        {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
+        {"type": "input_cup", "tea": "green"},
+    ]
+    *_, record = parsed(call("c1", "make tea"), output("c1", pieces))
+    (result,) = record.results
+    assert (result.output, result.images) == ('one\n{"type":"input_cup","tea":"green"}', 1)
+
+
 def test_an_open_call_of_an_aborted_turn_takes_no_blame():
     """Nothing answers it any more."""
     lines = (

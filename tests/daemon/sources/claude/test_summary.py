@@ -87,7 +87,24 @@ def test_searchable_input() -> None:
     ("content", "text", "images"),
     [
         (" as is \n", " as is \n", 0),
-        ([{"type": "text", "text": "a"}, {"type": "image"}, 5, {"text": "b"}, "c"], "a\nb\nc", 1),
+        (
+            [{"type": "text", "text": "a"}, {"type": "image"}, 5, {"text": "b"}, "c"],
+            "a\n5\nb\nc",
+            1,
+        ),
+        (
+            [{"type": "tool_reference", "tool_name": "Kettle"}, {"text": "b"}],
+            '{"type":"tool_reference","tool_name":"Kettle"}\nb',
+            0,
+        ),
+        (
+            [{"type": "audio", "data": "AAAA"}, {"data": {"cups": 2}}],
+            '{"type":"audio"}\n{"data":{"cups":2}}',
+            0,
+        ),
+        ([[{"cups": 2}], None, {}, {"type": "text"}], '[{"cups":2}]\n', 0),
+        ({"cups": 2}, '{"cups":2}', 0),
+        ({}, "", 0),
         ({"text": "inner"}, "inner", 0),
         ({"type": "image", "source": {"data": "AAAA"}}, "", 1),
         ({"stdout": "out", "stderr": "err", "data": "AAAA"}, "out\nerr", 0),
@@ -100,3 +117,10 @@ def test_searchable_input() -> None:
 def test_result_shapes(content: Any, text: str, images: int) -> None:
     """A result in any shape has its text; images are counted, never shown as letters."""
     assert result_text(content) == (text, images)
+
+
+def test_an_item_nested_beyond_the_stack_has_its_strings() -> None:
+    item: Any = ["tea"]
+    for _ in range(100_000):
+        item = [item]
+    assert result_text([{"steps": item}]) == ("tea", 0)
