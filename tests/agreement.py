@@ -126,33 +126,43 @@ def _differences_of_views(db: apsw.Connection, total: Tally) -> Iterator[str]:
     for view, columns, wanted in (
         (
             "v_sessions",
-            "sum(prompts), sum(tool_calls), sum(tool_errors), sum(tool_denied), sum(requests),"
-            f" sum(tokens), {nano.format('cost_usd')}",
+            (
+                "sum(prompts), sum(tool_calls), sum(tool_errors), sum(tool_denied), sum(requests),"
+                f" sum(tokens), {nano.format('cost_usd')}"
+            ),
             events | spent,
         ),
         (
             "v_events",
-            "count(*) FILTER (WHERE type = 'user' AND session_kind <> 'subagent'),"
-            " count(*) FILTER (WHERE type = 'tool_use' AND unjoined IS NULL)",
+            (
+                "count(*) FILTER (WHERE type = 'user' AND session_kind <> 'subagent'),"
+                " count(*) FILTER (WHERE type = 'tool_use' AND unjoined IS NULL)"
+            ),
             {"prompts": total.prompts, "calls": total.tool_calls},
         ),
         (
             "v_calls",
-            "count(*), count(*) FILTER (WHERE status = 'error'),"
-            " count(*) FILTER (WHERE status = 'denied')",
+            (
+                "count(*), count(*) FILTER (WHERE status = 'error'),"
+                " count(*) FILTER (WHERE status = 'denied')"
+            ),
             {name: events[name] for name in ("calls", "failed", "denied")},
         ),
         (
             "v_usage",
-            f"count(*), sum(tokens), {nano.format('cost_usd')}, sum(cache_read_tokens),"
-            f" sum(reasoning_tokens), {nano.format('saved_usd')},"
-            " count(*) FILTER (WHERE cost_usd IS NULL)",
+            (
+                f"count(*), sum(tokens), {nano.format('cost_usd')}, sum(cache_read_tokens),"
+                f" sum(reasoning_tokens), {nano.format('saved_usd')},"
+                " count(*) FILTER (WHERE cost_usd IS NULL)"
+            ),
             spent | counted,
         ),
         (
             "v_files WHERE status = 'ok'",
-            "count(DISTINCT path), count(*) FILTER (WHERE action = 'edit'),"
-            " count(*) FILTER (WHERE action = 'write'), count(*) FILTER (WHERE action = 'read')",
+            (
+                "count(DISTINCT path), count(*) FILTER (WHERE action = 'edit'),"
+                " count(*) FILTER (WHERE action = 'write'), count(*) FILTER (WHERE action = 'read')"
+            ),
             {
                 "files": len(touched),
                 "edits": sum(file.edits for file in touched),

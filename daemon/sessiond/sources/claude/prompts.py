@@ -165,7 +165,10 @@ class Queue:
     def _announce(record: Record, content: Any) -> None:
         text = joined_texts(content, record.warnings)
         if text:
-            record.events.append(Event("system", text, label=labels.QUEUED))
+            segments = split_prompt(text)
+            command = any(segment.label == labels.COMMAND for segment in segments)
+            said = "\n".join(segment.text for segment in segments) if command else text
+            record.events.append(Event("system", said, label=labels.QUEUED))
         link = task_link(text)
         if link is not None:
             record.links.append(link)

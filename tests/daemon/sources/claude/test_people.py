@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sess_schema import labels
@@ -83,6 +85,33 @@ def test_a_command_with_words_after_it_is_one_prompt():
     assert said(f"{command}\nmind the tests") == [prompt]
     blocks = [{"type": "text", "text": text} for text in (command, "mind the tests")]
     assert said(blocks) == [prompt]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<command-name>/review</command-name>",
+        "<command-name>review</command-name>",
+        "<command-message>review</command-message>\n<command-name>/review</command-name>",
+    ],
+)
+def test_a_command_is_found_by_what_people_type(world, markup):
+    """Whether it was typed, waited in the queue, or the client repeats it."""
+    t = world.transcript()
+    line = t.record("queue-operation", None, operation="enqueue", content=markup)
+    attached = {"type": "queued_command", "prompt": markup, "commandMode": "prompt"}
+    told = {"subtype": "local_command", "content": markup}
+    t.append(
+        t.prompt(markup),
+        {name: value for name, value in line.items() if name not in ("uuid", "message")},
+        t.record("attachment", None, attachment=attached),
+        t.record("system", None, **told),
+        t.prompt(markup, isMeta=True),
+    )
+    world.run("sessiond", "sync", check=0)
+    done = world.run("sess", "search", "/review", "--json", "--no-sync", check=0)
+    hits = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [hit["snippet"] for hit in hits] == ["/review"] * 5
 
 
 @pytest.mark.parametrize("contents", ["read\nall", '{"type": "text", "text": "read\\nall"}'])
