@@ -158,6 +158,14 @@ class Sessions:
                 )
             self._saved[session.id] = row
 
+    def with_new_models(self) -> Iterator[Session]:
+        """Sessions to save of which several models are known, and not the same as before."""
+        at = COLUMNS.index("models")
+        for session in self._by_id.values():
+            saved = self._saved.get(session.id)
+            if len(session.models) > 1 and (not saved or saved[at] != json.dumps(session.models)):
+                yield session
+
     def by_id(self, session_id: SessionId) -> Session:
         cached = self._by_id.get(session_id)
         return cached or next(self._load("id = ?", (session_id,)))
@@ -283,11 +291,37 @@ class SessionFacts:
         self._reprompted: set[SessionId] = set()
         self._recounted: set[SessionId] = set()
         self._any_leaf: bool | None = None  # whether there are titles that name a record
+        self._remodelled: set[SessionId] = set()
 
     def renew(self, reshaped: Iterable[SessionId]) -> None:
         """Choose titles, which needs every record and its owner, and count; joins are final."""
         self._choose_titles()
+        self._remodelled.update(self._recounted, reshaped)
+        self._remodelled.update(session.id for session in self._sessions.with_new_models())
         self._count(reshaped)
+
+    def order_models(self) -> None:
+        """List models by their first response, whatever was read first; responses are final."""
+        for session_id in self._remodelled:
+            session = self._sessions.by_id(session_id)
+            if len(session.models) < 2:
+                continue
+            began = dict(
+                self._db.execute(
+                    "SELECT model, min(ts) FROM usage WHERE session_id = ? AND ts IS NOT NULL"
+                    " GROUP BY model",
+                    (session_id,),
+                )
+            )
+            known = [model for model in session.models if model in began]
+            ordered = iter(sorted(known, key=lambda model: (began[model], model)))
+            models = [next(ordered) if model in began else model for model in session.models]
+            if models != session.models:
+                session.models = models
+                self._db.execute(
+                    "UPDATE sessions SET models = ? WHERE id = ?", (json.dumps(models), session_id)
+                )
+        self._remodelled.clear()
 
     # -- titles
 

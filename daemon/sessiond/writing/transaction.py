@@ -86,6 +86,7 @@ class Transaction:
         self.sessions.save()  # includes the titles and counts
         self.facts.place()  # compares saved sessions
         self.usage.save()  # compares the ages of saved sessions
+        self.facts.order_models()  # needs every response
         self.bills.apply()  # needs every response
         sums.renew(self.db)  # needs the final events and usage
         # Last: any statement that opens a savepoint would make FTS5 flush what it has collected.

@@ -46,7 +46,7 @@ class GeminiSource(Source):
         ("shadow history, tool-outputs/", "copies of files and of outputs that the chats have"),
     )
     known_from = SOURCE_CODE
-    edition = 2  # results that are repeated change nothing
+    edition = 3  # subagents in documents of their own; helpers with the id of their parent
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -62,12 +62,15 @@ class GeminiSource(Source):
         folder, name = os.path.split(path)
         if _UNREADABLE in name:
             return None
-        if os.path.basename(folder) == _CHATS and name.startswith(_CHAT):
-            if name.endswith(_LOG):
-                return "transcript"
-            return "document" if name.endswith(_DOCUMENT) else None
-        above = os.path.basename(os.path.dirname(folder))
-        return "transcript" if above == _CHATS and name.endswith(_LOG) else None
+        if os.path.basename(folder) == _CHATS:
+            is_chat = name.startswith(_CHAT)
+        else:  # a subagent's, in a folder named after its parent
+            is_chat = os.path.basename(os.path.dirname(folder)) == _CHATS
+        if not is_chat:
+            return None
+        if name.endswith(_LOG):
+            return "transcript"
+        return "document" if name.endswith(_DOCUMENT) else None
 
     def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the content decides
         return bool(_OWN.search(head)) and not _FOREIGN.search(head)
@@ -156,19 +159,46 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
             parent_home=_home_of(parent, os.path.dirname(folder)),
             project=project,
             folder=named_after,
+            fallback=rank,
         )
     session = as_text(facts.get("sessionId")) or stem
-    subagent = facts.get("kind") == "subagent"
+    home = _home_of(session, folder)
+    if facts.get("kind") == "subagent":  # early ones bear the id of their parent
+        return SessionSpec(
+            stem,
+            home=session,
+            kind="subagent",
+            parent=session,
+            parent_home=home,
+            project=project,
+            folder=named_after,
+            fallback=rank,
+        )
+    titled = rank == _DOCUMENT_RANK and not _follows_another(path)
     return SessionSpec(
         session,
-        home=_home_of(session, folder),
-        kind="subagent" if subagent else "main",
-        title=as_text(facts.get("summary")) if rank == _DOCUMENT_RANK else None,
+        home=home,
+        title=as_text(facts.get("summary")) if titled else None,
         project=project,
         folder=named_after,
         fallback=rank,
-        resume=() if subagent else ("gemini", "--resume", session),
+        resume=("gemini", "--resume", session),
     )
+
+
+def _follows_another(path: str) -> bool:
+    """Whether an older document seems to be of the same session: its summary is the title.
+
+    Early versions wrote one for the chat and one for each of its helpers, all with one id, whose
+    beginning ends their names, after the time.
+    """
+    folder, name = os.path.split(path)
+    ending = name[name.rfind("-") :]
+    try:
+        beside = disk.names(folder)
+    except OSError:
+        return False
+    return any(one < name and one.startswith(_CHAT) and one.endswith(ending) for one in beside)
 
 
 def _home_of(session: str, folder: str) -> str:

@@ -127,6 +127,61 @@ def test_a_subagent_is_linked_to_the_call_that_started_it(world):
     assert world.texts("scout-1") == ["map the code", "Done"]
 
 
+def test_a_subagent_in_a_document_is_read(world):
+    """Versions of early 2026 wrote one JSON document for each."""
+    below = world.chats / SESSION
+    below.mkdir()
+    chat = document(prompt(8, "find skills"), answer(9, "None"), session="x-1", kind="subagent")
+    (below / "x-1.json").write_bytes(chat)
+    world.document().write_bytes(document(*CHAT))
+    assert world.ingest().skipped == []
+    assert world.sql(
+        "SELECT c.native_id, c.kind, p.native_id, c.prompts FROM sessions c"
+        " JOIN sessions p ON p.id = c.parent_id"
+    ) == [("x-1", "subagent", SESSION, 0)]
+    assert world.texts("x-1") == ["find skills", "None"]
+
+
+@pytest.mark.parametrize("kind", ["main", "subagent"])
+def test_a_helper_with_the_id_of_its_chat_is_read_in_any_order(tmp_path, kind):
+    """The chat keeps its title, its models in order of first use, and its kind."""
+    chat = document(
+        prompt(1, "fly"),
+        message("gemini", 2, "Up.", model="m-1", tokens={"input": 1, "output": 1}),
+        message("gemini", 5, "Down.", model="m-3", tokens={"input": 1, "output": 1}),
+        summary="A flight",
+    )
+    helper = document(
+        prompt(3, "what is the flag for help?"),
+        message("gemini", 4, "-h", model="m-2", tokens={"input": 1, "output": 1}),
+        summary="A question about flags",
+        kind=kind,
+    )
+    dumps = []
+    for first in range(2):
+        world = GeminiWorld(tmp_path / str(first))
+        path = world.document()
+        files = [(path, chat), (path.with_name(path.name.replace("10-00", "10-07")), helper)]
+        for name, data in reversed(files) if first else files:
+            name.write_bytes(data)
+            world.ingest()
+        for name, data in files:  # what is read again changes nothing
+            name.write_bytes(data.replace(b"  ", b" "))
+        world.ingest()
+        dumps.append(sorted(world.sql("SELECT native_id, kind, title, models FROM sessions")))
+        world.check()
+    models = ["m-1", "m-2", "m-3"]
+    if kind == "main":
+        assert dumps[0] == [(SESSION, "main", "A flight", json.dumps(models))]
+    else:
+        name = "session-2026-03-01T10-07-aaaaaaaa"
+        assert dumps[0] == [
+            (SESSION, "main", "A flight", json.dumps(["m-1", "m-3"])),
+            (name, "subagent", "what is the flag for help?", json.dumps(["m-2"])),
+        ]
+    assert dumps[0] == dumps[1]
+
+
 def test_short_ids_of_two_chats_are_not_the_same_message(world):
     """Messages `m1` of two sessions with the same text are two messages; both count."""
     reply = {"id": "m1", "timestamp": moment(1), "type": "gemini", "content": "yes"}
