@@ -71,7 +71,9 @@ def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
     yield _places(home)
     yield _daemon(home)
     yield _roots()
-    yield _agents()
+    facts = fresh.agents()
+    yield _agents(facts)
+    yield _passed_over(facts)
     if home.index.exists():
         yield from _index(home, deep=deep)
     else:
@@ -169,9 +171,8 @@ def _roots() -> Check:
     return Check("roots", WARN, "none exists", hint="`sess demo` works without them")
 
 
-def _agents() -> Check:
+def _agents(facts: list[dict[str, Any]]) -> Check:
     """Which agents are on this machine, and which of them are not read."""
-    facts = fresh.agents()
     here = [agent for agent in facts if agent["found"]]
     read = [agent["title"] for agent in here if agent["agent"] and not agent["excluded"]]
     details = [
@@ -182,6 +183,25 @@ def _agents() -> Check:
     if details:
         message += f"; {len(details)} not read"
     return Check("agents", OK, message, details, hint="`sessiond agents` says more")
+
+
+def _passed_over(facts: list[dict[str, Any]]) -> Check:
+    """Files in the places of agents that are of no known kind: some may be conversations."""
+    places = {place["path"]: place for agent in facts for place in agent["places"]}
+    counted, details = 0, []
+    for path, place in places.items():
+        groups = place.get("unclaimed", ())
+        if files := sum(group["files"] for group in groups):
+            counted += files
+            kinds = ", ".join(
+                f"{one['files']:,} {one['ending'] or 'without ending'}" for one in groups
+            )
+            details.append(f"{layout.home_short(path)}: {kinds}")
+    if not counted:
+        return Check("unclaimed", OK, "nothing")
+    message = f"{counted:,} files in the agents' places that no rule claims"
+    hint = "`sessiond agents` names the newest, and what is left out on purpose"
+    return Check("unclaimed", OK, message, details[:_MOST_SKIPPED], hint)
 
 
 # -- the index

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sessiond.reading import tail
 from sessiond.reading.tail import Stat
@@ -64,7 +67,21 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
             claims = [(source, place.kind) for source in place.sources]
         _consider(claims, path, facts, seen)
         return
-    pending = [(path, place.sources)]
+    for entry, sources in _reached(path, place.sources, roots, seen):
+        try:
+            if claims := claims_at(place, sources, tail.log_name(entry.path)):
+                _consider(claims, entry.path, entry.stat(follow_symlinks=False), seen)
+            elif entry.is_symlink() and entry.is_dir():
+                seen.skipped.append((entry.path, "is a symbolic link to a directory"))
+        except OSError as error:
+            seen.skipped.append((entry.path, _reason(error)))
+
+
+def _reached(
+    root: str, owners: Sequence[Source], roots: frozenset[str], seen: Survey
+) -> Iterator[tuple[os.DirEntry[str], Sequence[Source]]]:
+    """Every file below a directory, and the agents that enter the directory it is in."""
+    pending = [(root, owners)]
     while pending:
         directory, sources = pending.pop()
         try:
@@ -80,14 +97,46 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
                     enter = tuple(one for one in sources if one.enters(entry.path))
                     if enter and entry.path not in roots:
                         pending.append((entry.path, enter))
-                elif entry.name.endswith(tail.PACKED) and tail.log_name(entry.name) in names:
-                    continue  # the plain file is read
-                elif claims := claims_at(place, sources, tail.log_name(entry.path)):
-                    _consider(claims, entry.path, entry.stat(follow_symlinks=False), seen)
-                elif entry.is_symlink() and entry.is_dir():
-                    seen.skipped.append((entry.path, "is a symbolic link to a directory"))
+                    continue
             except OSError as error:
                 seen.skipped.append((entry.path, _reason(error)))
+                continue
+            plain = tail.log_name(entry.name)
+            if plain == entry.name or plain not in names:  # else the plain file is read
+                yield entry, sources
+
+
+class Unclaimed(NamedTuple):
+    """Files in an agent's place whose names end alike, and that no rule claims."""
+
+    place: str
+    ending: str  # empty: they have none
+    files: int
+    newest: str
+
+
+def unclaimed(places: Sequence[Place]) -> Iterator[Unclaimed]:
+    """What the walk passes over: a new kind of conversation would be among it."""
+    roots = frozenset(place.path for place in places)
+    for place in places:
+        if place.foreign or place.kind is not None:
+            continue
+        passed, beside = dict[str, os.DirEntry[str]](), set[str]()
+        for entry, sources in _reached(place.path, place.sources, roots, Survey()):
+            path = tail.log_name(entry.path)
+            claiming = [source for source in sources if source.kind_of(path)]
+            beside.update(other for source in claiming for other in source.sidecars(path))
+            if not claiming and _storable(path):
+                passed[path] = entry
+        found = defaultdict[str, list[tuple[int, str]]](list)
+        for path in passed.keys() - beside:
+            with contextlib.suppress(OSError):
+                facts = passed[path].stat(follow_symlinks=False)
+                if facts.st_size and stat.S_ISREG(facts.st_mode):
+                    ending = os.path.splitext(path)[1]
+                    found[ending].append((facts.st_mtime_ns, passed[path].path))
+        for ending, files in sorted(found.items(), key=lambda one: (-len(one[1]), one[0])):
+            yield Unclaimed(place.path, ending, len(files), max(files)[1])
 
 
 def _consider(claims: Sequence[Claim], path: str, facts: os.stat_result, seen: Survey) -> None:

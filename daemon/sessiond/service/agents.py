@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -20,6 +21,9 @@ from sess_common.errors import Exit
 from sess_common.escape import safe
 from sess_schema.connection import open_reader
 from sessiond import config
+from sessiond.reading.survey import unclaimed
+from sessiond.reading.territory import Territory
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources, source_classes
 
@@ -41,6 +45,7 @@ STRANGERS: dict[str, tuple[str, ...]] = {
 _ROOM = 12
 _WIDTH = 100
 _MOST_ABSENT = 3
+_MOST_ENDINGS = 5
 
 
 def show(*, as_json: bool, every: bool) -> int:
@@ -66,10 +71,14 @@ def show(*, as_json: bool, every: bool) -> int:
 def _agents(
     settings: config.Config, indexed: dict[str, tuple[int, int | None]]
 ) -> Iterator[dict[str, Any]]:
+    passed_over = _passed_over(settings)
     for made in source_classes():
         source = made(settings.roots.get(made.agent, ()))
         sessions, last = indexed.get(made.agent, (0, None))
-        places = [{"path": root, "exists": os.path.lexists(root)} for root in source.roots()]
+        places = [
+            {"path": root, "exists": os.path.lexists(root)} | passed_over.get(disk.real(root), {})
+            for root in source.roots()
+        ]
         yield {
             "agent": made.agent,
             "title": made.title,
@@ -80,6 +89,16 @@ def _agents(
             "last_activity": times.iso(last),
             **told(made),
         }
+
+
+def _passed_over(settings: config.Config) -> dict[str, dict[str, Any]]:
+    """By place: files of no known kind, which may be a format that appeared since."""
+    places = Territory(all_sources(settings)).places
+    found = defaultdict[str, list[dict[str, Any]]](list)
+    for one in unclaimed(places):
+        told = {"ending": one.ending, "files": one.files, "newest": one.newest}
+        found[one.place].append(told)
+    return {place: {"unclaimed": files} for place, files in found.items()}
 
 
 def told(made: type[Source]) -> dict[str, Any]:
@@ -133,6 +152,10 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     there = [place["path"] for place in facts["places"] if place["exists"]]
     for path in there:
         yield from _wrapped("  looked in", _short(path))
+    for place in facts["places"]:
+        for one in place.get("unclaimed", ())[:_MOST_ENDINGS]:
+            what = program.counted(one["files"], f"{one['ending']} file".strip())
+            yield from _wrapped("  unclaimed", f"{what}; newest: {_short(one['newest'])}")
     if absent := [place["path"] for place in facts["places"] if not place["exists"]]:
         shown = [_short(path) for path in absent[:_MOST_ABSENT]]
         more = [f"and {len(absent) - _MOST_ABSENT} more"] if len(absent) > _MOST_ABSENT else []

@@ -34,7 +34,7 @@ def test_a_healthy_installation_is_all_ok(world):
     world.ingest()
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
-        ("SQLite", "home", "places", "daemon", "roots", "agents", "index", "structure",
+        ("SQLite", "home", "places", "daemon", "roots", "agents", "unclaimed", "index", "structure",
          "references", "sources", "skipped", "records", "calls", "archive", "size", "full text",
          "upkeep", "end to end"),
         "ok",

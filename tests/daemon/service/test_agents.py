@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -74,3 +75,28 @@ def test_without_an_index_nothing_is_counted(home, capsys):
     """The list works before the first pass."""
     (home.state / "index.db").unlink()
     assert listed(capsys)["Claude Code"]["sessions"] == 0
+
+
+def test_files_that_no_rule_claims_are_counted(home, capsys):
+    """By ending, with the newest; what belongs to a conversation is claimed, links are not read."""
+    chats = home.root / ".gemini" / "tmp" / "kites" / "chats"
+    chats.mkdir(parents=True)
+    for name in ("a.future", "b.future", "session-1.json", "session-2.jsonl", "notes"):
+        (chats / name).write_text("{}\n")
+    (chats / "empty.future").touch()
+    (chats / "link.future").symlink_to(chats / "a.future")
+    (chats.parent / ".project_root").write_text("/home/ada/kites")
+    os.utime(chats / "b.future", (1, 1))
+    place = next(one for one in listed(capsys)["Gemini CLI"]["places"] if one["exists"])
+    assert place["unclaimed"] == [
+        {"ending": ".future", "files": 2, "newest": str(chats / "a.future")},
+        {"ending": "", "files": 1, "newest": str(chats / "notes")},
+    ]
+    agents.show(as_json=False, every=False)
+    assert "unclaimed  2 .future files; newest: ~/.gemini/tmp/" in capsys.readouterr().out
+    done = home.run("sess", "doctor", "--json")
+    (check,) = [
+        one for one in map(json.loads, done.stdout.splitlines()) if one["check"] == "unclaimed"
+    ]
+    assert check["message"] == "3 files in the agents' places that no rule claims"
+    assert check["details"] == ["~/.gemini/tmp: 2 .future, 1 without ending"]
