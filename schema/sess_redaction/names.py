@@ -54,6 +54,7 @@ _LONGEST_BEFORE = 60  # characters of a name before its last word
 PASSWORD = "password"  # noqa: S105 - a kind of secret
 
 
+@lru_cache(maxsize=4096)
 def means_secret(name: str) -> bool:
     """Whether the value that has this name may be a secret."""
     return len(name) <= _LONGEST and _WHOLE.search(name) is not None and is_no_word(name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -13,7 +14,8 @@ from urllib.parse import quote
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted
 from sess_redaction import engine, names, values
-from sess_redaction.extents import MASK, ends_sequence
+from sess_redaction.extents import MASK, Secret, ends_sequence
+from sess_redaction.occurrences import Occurrences
 
 HOME = "home path"  # a kind of secret
 # How a text breaks and quotes a secret does not make it another one.
@@ -24,6 +26,7 @@ _ID = re.compile(
 )
 _SHORT = 80  # characters; shorter texts without secrets are remembered
 _MOST_SHORT = 20_000
+_MOST_SEARCHED = 500_000
 _MOST_PASSES = 8
 _MOST_LINES = 40  # lines of a member's value that may be one secret
 _LONG_MEMBER = 16
@@ -43,6 +46,10 @@ class Redactor:
     def __init__(self, home: str | None = "~", rules: Sequence[Rule] = ()) -> None:
         self._masked: dict[str, str] = {}  # the kind of each, as it was first met
         self._spotless: set[str] = set()
+        self._searched: dict[int, Sequence[Secret]] = {}  # by hash: what the rules found
+        self._occurrences = Occurrences()
+        self._version = 0
+        self.learned: set[Hashable] = set()  # what was read to learn its secrets
         self._homes = Homes(home, self._found_home)
         self._rules = [*rules]
         self.place = ""  # where the next texts are from
@@ -50,26 +57,68 @@ class Redactor:
         self._recent: dict[str, str] = {}  # secrets since `begin_event`, and their masks
 
     def __call__(self, text: str) -> str:
+        if self._version != self._occurrences.version:
+            self._version = self._occurrences.version
+            self._spotless.clear()
         # Argument names, paths and the like repeat often.
         short = len(text) < _SHORT
-        if short and (text in self._spotless or (not self._rules and _ID.match(text))):
+        if short and text in self._spotless:
             return text
-        cleaned = text
-        # A mask changes what is around it: again, until nothing more is found.
-        for _ in range(_MOST_PASSES):
-            before = cleaned
-            cleaned = self._without_secrets(self._homes.shortened(before))
-            if cleaned == before:
-                break
+        cleaned = self._without_secrets(text)
         if short and cleaned == text and len(self._spotless) < _MOST_SHORT:
             self._spotless.add(text)
         return cleaned
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """What is masked meanwhile is remembered, to mask it wherever it occurs, but not reported."""
+        masked, places = self._masked.copy(), self.places
+        self.places = None
+        try:
+            yield
+        finally:
+            self._masked, self.places = masked, places
+
+    def may_mask(self, record: bytes) -> bool:
+        """Whether there is anything to learn from a record of JSON."""
+        return bool(self._rules) or engine.may_hold(record)
 
     def named(self, name: str, value: str) -> str:
         """A value in an object: its name may mark it as a secret."""
         if names.means_secret(name) and is_secret_member(name, value):
             return self._mask(names.kind_of(name), value)
         return self(value)
+
+    def repeated_in(self, record: str) -> set[str]:
+        """What was found so far and occurs in a record, in any way of writing."""
+        return self._occurrences.of(record)
+
+    def value(self, value: Any, arguments: dict[str, str] | None = None) -> Any:
+        """A value of JSON; `arguments` is told what became of texts that have names."""
+        if isinstance(value, str):
+            return self(value) if value else value
+        if isinstance(value, dict):
+            # `{"name": "DB_PASSWORD", "value": "..."}`
+            label = value.get("name") or value.get("key")
+            label = label if isinstance(label, str) else None
+            return {
+                self(name): self._member((name == "value" and label) or name, inner, arguments)
+                for name, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self.value(inner, arguments) for inner in value]
+        return value
+
+    def _member(self, name: str, value: Any, arguments: dict[str, str] | None) -> Any:
+        """A value whose name may mark it as a secret."""
+        if isinstance(value, str):
+            cleaned = self.named(name, value)
+            if arguments is not None:
+                arguments[value] = cleaned
+            return cleaned
+        if isinstance(value, list):
+            return [self._member(name, inner, arguments) for inner in value]
+        return self.value(value, arguments)
 
     def begin_event(self) -> None:
         self._recent.clear()
@@ -97,9 +146,31 @@ class Redactor:
         return ", ".join(counted(count, name) for name, count in ranked)
 
     def _without_secrets(self, text: str) -> str:
-        found = engine.find(text, self._rules)
-        if not found:
-            return text
+        # A mask changes what is around it: again, until nothing more is found.
+        for _ in range(_MOST_PASSES):
+            before = text
+            text = self._homes.shortened(before)
+            if found := self._found(text):
+                text = self._with_masks(text, found)
+            if again := self._occurrences.find(text):
+                text = self._with_masks(text, engine.joined(text, again))
+            if text == before:
+                break
+        return text
+
+    def _found(self, text: str) -> Sequence[Secret]:
+        """What the rules find; one text is often a record, an event and a part of an edit."""
+        if len(text) < _SHORT and not self._rules and _ID.match(text) is not None:
+            return ()
+        key = hash(text)
+        found = self._searched.get(key)
+        if found is None:
+            found = engine.find(text, self._rules) or ()
+            if len(self._searched) < _MOST_SEARCHED:
+                self._searched[key] = found
+        return found
+
+    def _with_masks(self, text: str, found: Iterable[Secret]) -> str:
         pieces: list[str] = []
         done = 0
         for begin, end, kind in found:
@@ -115,6 +186,7 @@ class Redactor:
         bare = _AROUND.sub("", MASK.sub("", secret))
         if bare:
             self._masked.setdefault(bare, kind)
+        self._occurrences.add(kind, secret)
         if self.places is not None:
             self.places[kind, self.place] += 1
         mask = f"[redacted: {kind}]"

@@ -269,7 +269,7 @@ def test_the_name_of_a_value_in_an_object_marks_it_as_secret():
     redactor = Redactor(None)
     assert redactor.named("dbPassword", "hunter2") == "[redacted: password]"
     assert redactor.named("api_key", "a1b2c3d4") == "[redacted: API key]"
-    assert redactor.named("file_path", "a1b2c3d4") == "a1b2c3d4"
+    assert redactor.named("file_path", "d4c3b2a1") == "d4c3b2a1"
     assert redactor.named("password", "$PASSWORD") == "$PASSWORD"
     assert redactor.named("token", "a\nb1c2d3e4") == "a\nb1c2d3e4"
     assert redactor.named("x", "ghp_" + "aB39" * 9) == "[redacted: token]"
@@ -278,12 +278,12 @@ def test_the_name_of_a_value_in_an_object_marks_it_as_secret():
 def test_an_excerpt_lacks_the_secrets_of_the_texts_that_it_is_from():
     """On one line, nothing shows any more that the cell is below the word."""
     redactor = Redactor(None)
-    table = "| user | password |\n|---|---|\n| bob | aB39xQ7k |"
+    table = "| user | password |\n|---|---|\n| bob | aB39xQ7 |"
     redactor(table)
-    line = "| user | password | |---|---| | bob | aB39xQ7k |"
-    assert redactor.excerpt(line) == line.replace("aB39xQ7k", "[redacted: password]")
+    line = "| user | password | |---|---| | bob | aB39xQ7 |"
+    assert redactor.excerpt(line) == line.replace("aB39xQ7", "[redacted: password]")
     redactor.begin_event()
-    assert redactor.excerpt("bob aB39xQ7k") == "bob aB39xQ7k"
+    assert redactor.excerpt("bob aB39xQ7") == "bob aB39xQ7"
 
 
 def test_secrets_after_other_scripts_and_lone_surrogates_are_masked_in_their_place():

@@ -16,6 +16,7 @@ import apsw
 
 from sess_cli.export import notice_names
 from sess_cli.export.json_values import Image, block_in, images_in, text_in
+from sess_cli.export.learning import learn
 from sess_common import paths
 from sess_redaction.redactor import Redactor, configured_rules, rules
 from sess_schema import archive, labels, numbers, shown
@@ -125,7 +126,11 @@ class Story:
         depth: int | None = None,
         above: frozenset[SessionId] = frozenset(),
     ) -> None:
-        """`clean` removes secrets from a text; subagents are followed `depth` levels down."""
+        """`clean` removes secrets from a text; subagents are followed `depth` levels down.
+
+        Of several stories that are exported together, `learn` reads all before the first is made.
+        """
+        learn(db, [row], clean)
         self.db = db
         self._clean = clean
         self._arguments: dict[str, str] = {}  # of the current call: original to cleaned
@@ -337,29 +342,8 @@ class Story:
                 return {**hunk, "lines": cleaned}
         return {**self.cleaned_value(hunk)}
 
-    def _named(self, name: str, value: Any) -> Any:
-        """Clean a value whose name may mark it as a secret."""
-        if isinstance(value, str) and self._clean is not None:
-            cleaned = self._arguments[value] = self._clean.named(name, value)
-            return cleaned
-        if isinstance(value, list):
-            return [self._named(name, inner) for inner in value]
-        return self.cleaned_value(value)
-
     def cleaned_value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.cleaned(value)
-        if isinstance(value, dict):
-            # `{"name": "DB_PASSWORD", "value": "..."}`
-            label = value.get("name") or value.get("key")
-            label = label if isinstance(label, str) else None
-            return {
-                self.cleaned(name): self._named((name == "value" and label) or name, inner)
-                for name, inner in value.items()
-            }
-        if isinstance(value, list):
-            return [self.cleaned_value(inner) for inner in value]
-        return value
+        return value if self._clean is None else self._clean.value(value, self._arguments)
 
     # -- usage and commits
 

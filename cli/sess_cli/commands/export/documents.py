@@ -244,6 +244,7 @@ def sqlite(
 ) -> None:
     """Export sessions as an SQLite database, for Datasette; all, unless some are chosen."""
     from sess_cli.export import data, files
+    from sess_cli.export.learning import learn
     from sess_cli.export.story import Story
 
     if output == "-":
@@ -254,6 +255,7 @@ def sqlite(
     redactor, failures = writing.redactor, files.Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = which.rows(db, listing)
+        learn(db, rows, redactor)
         stories = (Story(db, row, redactor, images=False) for row in rows)
         data.write_database(stories, output, failures)
         shared.report(output, redactor)

@@ -75,10 +75,13 @@ class Selection(Matching):
     def stories(
         self, listing: Listing, redactor: Redactor | None, *, depth: int | None, sync: bool
     ) -> Iterator[list[Story]]:
+        from sess_cli.export.learning import learn
         from sess_cli.export.story import Story
 
         with fresh.open_with_sessions(sync=sync) as db:
-            yield [Story(db, row, redactor, depth=depth) for row in self.rows(db, listing)]
+            rows = self.rows(db, listing)
+            learn(db, rows, redactor)
+            yield [Story(db, row, redactor, depth=depth) for row in rows]
 
     def file_name(self, stories: list[Story], suffix: str) -> str:
         return default_name(stories[0], suffix) if self.is_one else f"sessions.{suffix}"

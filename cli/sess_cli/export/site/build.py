@@ -17,10 +17,12 @@ from sess_cli.export.html import page, shell
 from sess_cli.export.html.cards import Workshop
 from sess_cli.export.html.chunks import packed
 from sess_cli.export.html.page import loose_key
+from sess_cli.export.learning import learn, repeated
 from sess_cli.export.site import lists, plan
 from sess_cli.export.site.plan import ListedSession, Manifest
 from sess_cli.export.story import Item, Story
 from sess_redaction import Redactor
+from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
@@ -85,6 +87,9 @@ class Site:
             self._put(plan.MANIFEST, plan.dump(self._now))  # in case this run is interrupted
         names = plan.Names(self._before)
         stale = {row.key for row in self.stale()}
+        if stale:  # a secret found in one session is masked in all
+            learn(self._db, self._rows, redactor)
+            stale |= self._repeating(redactor)
         try:
             for row in self._rows:
                 key = plan.key_of(row)
@@ -111,6 +116,15 @@ class Site:
         if self._now != self._before:
             self._put(plan.MANIFEST, plan.dump(self._now))
         return self._outcome
+
+    def _repeating(self, redactor: Redactor | None) -> set[SessionId]:
+        """Sessions in which other secrets occur than when their pages were drawn."""
+        return {
+            row.key
+            for row in self._rows
+            if (entry := self._before.sessions.get(plan.key_of(row))) is not None
+            and entry.secrets != repeated(self._db, row, redactor)
+        }
 
     def _is_current(self, row: SessionRow) -> bool:
         entry = self._before.sessions.get(plan.key_of(row))
@@ -163,6 +177,7 @@ class Site:
             total.prompts, total.tool_calls, total.tool_errors, total.tool_denied,
             own.prompts, own.tool_calls, own.tool_errors, own.tool_denied,
             total.tokens, total.cost_nano, size, len(line.encode()),
+            repeated(self._db, row, redactor),
         )  # fmt: skip
 
     # -- bundles and lists

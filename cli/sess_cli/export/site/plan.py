@@ -53,6 +53,7 @@ class ListedSession:
     cost_nano: int
     size: int  # size of its page in bytes
     texts: int  # size of its line in the bundle in bytes
+    secrets: int  # how many of those found in any session of the site occur in it
 
 
 @dataclass(slots=True)

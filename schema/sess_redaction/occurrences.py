@@ -1,0 +1,170 @@
+"""Finds again, wherever it occurs, what a rule found once: agents read `.env` and then use the value.
+
+Also as URLs, JSON, HTML and base64 write it, and broken by a narrow terminal. What people also write for other reasons
+(`admin`, `localhost`, a short number) is not looked for: it would blank a page.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from sess_redaction import names, values
+from sess_redaction.extents import MASK, Secret
+from sess_redaction.screens import compiled
+
+_LEAST = 8  # characters
+_LEAST_LETTERS, _LEAST_DIGITS, _LEAST_PHRASE = 12, 9, 16
+_SURE = 12  # characters: also inside of a longer word
+_PIECE = 8
+_LONGEST = 160  # characters that are compared; what goes on after them is masked with them
+_LEAST_CODED = 10  # characters in base64 that depend on nothing but the secret
+_MOST = 2_000  # secrets
+_AROUND = "\"'`,;:()[]{}<>\\ \t"
+_PHRASE = re.compile(r"[A-Za-z]{2,}(?:[ ._-]+[A-Za-z]{2,}){2,}\Z")
+# How a terminal, a shell or a box breaks a word.
+BREAK = r"(?:[ \t]{0,80}[│┃║|]?[ \t]{0,8}\\{0,3}\r?\n[ \t]{0,20}(?:[│┃║|>+-][ \t]{0,8})?|\\[rn])"
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_WORD = re.compile(r"[A-Za-z0-9]")
+
+
+def is_telling(secret: str) -> bool:
+    """Whether nobody would write it by chance, so that it means the same wherever it stands."""
+    if len(secret) < _LEAST or values.is_placeholder(secret):
+        return False
+    if secret.isdecimal():
+        return len(secret) >= _LEAST_DIGITS
+    if _PHRASE.match(secret) is not None:
+        return len(secret) >= _LEAST_PHRASE and not values.is_code(secret)
+    if names.reads_as_words(secret):
+        return any(map(str.isdigit, secret)) and not secret.isalnum() and "_" not in secret
+    return any(not c.isalpha() for c in secret) or len(secret) >= _LEAST_LETTERS
+
+
+class Occurrences:
+    """What was found so far, and where it occurs in other texts."""
+
+    def __init__(self) -> None:
+        self.version = 0  # of what is known
+        self._known: set[str] = set()
+        self._forms: dict[str, Form] = {}  # how each may be written
+        self._screen: Callable[[bytes], Any] | None = None
+
+    def add(self, kind: str, found: str) -> None:
+        """Remember what was found; of several lines or words, those that are secrets by themselves."""
+        for line in MASK.sub("\n", found).splitlines():
+            secret = line.strip(_AROUND)
+            words = [secret] if _PHRASE.match(secret) is not None else secret.split()
+            for one in words:
+                word = one.strip(_AROUND)[:_LONGEST]
+                if word in self._known or len(self._known) >= _MOST or not is_telling(word):
+                    continue
+                self._known.add(word)
+                self._learn(kind, word)
+
+    def _learn(self, kind: str, secret: str) -> None:
+        for written in _forms(secret):
+            self._forms.setdefault(written, Form(kind, written, goes_on=len(secret) == _LONGEST))
+        for core in _coded(secret):
+            self._forms.setdefault(core, Form(kind, core, coded=True))
+        self.version += 1
+        self._screen = None
+
+    def find(self, text: str) -> list[Secret]:
+        """Every place where one is written."""
+        return [place for form in self._written_in(text) for place in form.places(text)]
+
+    def of(self, text: str) -> set[str]:
+        """What of all that is written in a text, in which way."""
+        return {form.written for form in self._written_in(text) if any(form.places(text))}
+
+    def _written_in(self, text: str) -> Iterable[Form]:
+        """Those that may be; usually none."""
+        if not self._known:
+            return ()
+        if self._screen is None:
+            pieces = {piece for form in self._forms.values() for piece in form.pieces}
+            self._screen = compiled(
+                "|".join(map(re.escape, sorted(pieces))).encode("utf-8", "surrogatepass")
+            ).search
+        if self._screen(text.encode("utf-8", "surrogatepass")) is None:
+            return ()
+        return self._forms.values()
+
+
+class Form:
+    """One way in which a secret is written."""
+
+    def __init__(
+        self, kind: str, written: str, *, coded: bool = False, goes_on: bool = False
+    ) -> None:
+        self._kind = kind
+        self.written = written
+        self._coded = coded
+        half = len(written) // 2
+        # One break leaves half of it whole, and several are far from each other.
+        self.pieces: tuple[str, ...] = (written[:half], written[-half:])
+        if half > _PIECE:
+            middle = half - _PIECE // 2
+            self.pieces = (
+                written[:_PIECE], written[middle : middle + _PIECE], written[-_PIECE:],
+            )  # fmt: skip
+        self._expression: re.Pattern[str] | None = None
+        self._after = r"[\w+/=.-]*" if goes_on or coded else ""
+
+    def places(self, text: str) -> Iterator[Secret]:
+        if self.written not in text and not (
+            ("\n" in text or "\\n" in text) and any(piece in text for piece in self.pieces)
+        ):
+            return
+        if self._expression is None:
+            broken = f"(?:{BREAK})?".join(map(re.escape, self.written))
+            self._expression = re.compile(broken + self._after, re.ASCII)
+        for match in self._expression.finditer(text):
+            begin, end = match.span()
+            if self._coded:
+                while begin and text[begin - 1] in _BASE64:
+                    begin -= 1
+            if len(self.written) >= _SURE or not _is_in_word(text, begin, end):
+                yield begin, end, self._kind
+
+
+def _is_in_word(text: str, begin: int, end: int) -> bool:
+    """Whether a longer word goes on before or after it."""
+    before, first, last, after = (
+        text[at : at + 1] for at in (max(begin - 1, 0), begin, end - 1, end)
+    )
+    return (begin > 0 and _WORD.match(before) is not None and _WORD.match(first) is not None) or (
+        _WORD.match(last) is not None and _WORD.match(after) is not None
+    )
+
+
+def _forms(secret: str) -> list[str]:
+    """As it is, and as URLs, JSON, HTML and shells write it."""
+    in_json = json.dumps(secret, ensure_ascii=False)[1:-1]
+    return [
+        *dict.fromkeys((
+            secret, in_json, json.dumps(secret)[1:-1], json.dumps(in_json, ensure_ascii=False)[1:-1],
+            json.dumps(in_json)[1:-1],
+            quote(secret, safe=""), quote(secret), quote_plus(secret), html.escape(secret),
+            html.escape(secret, quote=False), secret.replace("'", "'\\''"), secret.encode("utf-8", "replace").hex(),
+        ))
+    ]  # fmt: skip
+
+
+def _coded(secret: str) -> set[str]:
+    """What of it is the same in base64 whatever stands before and after it."""
+    raw = secret.encode("utf-8", "replace")
+    cores = set[str]()
+    for before in range(3):
+        coded = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+        sure = (before + len(raw)) * 8 // 6  # the character after these shares its bits
+        core = coded[(before * 8 + 5) // 6 : sure]
+        if len(core) >= _LEAST_CODED:
+            cores |= {core, core.replace("+", "-").replace("/", "_")}
+    return cores
