@@ -27,6 +27,7 @@ from sess_schema.queries.views import digests
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
+from sessiond.service.startup import note_agents
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
@@ -144,6 +145,7 @@ class World:
         """One sync in this process."""
         self.state.mkdir(mode=0o700, exist_ok=True)
         with closing(opened(self.state / "index.db")) as db:
+            note_agents(db, all_sources(Config()))
             return Ingest(Store(db), settle=settle).reconcile(self.places())
 
     def places(self):

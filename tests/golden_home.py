@@ -27,9 +27,11 @@ import apsw
 import zstandard
 from tests.conftest import World, opened
 
+from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
-from sessiond.sources import source_classes
+from sessiond.service.startup import note_agents
+from sessiond.sources import all_sources, source_classes
 from sessiond.writing.transaction import Store
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -142,6 +144,7 @@ class GoldenWorld(World):
 
     def ingest(self, *, settle=True):
         with closing(opened(self.state / "index.db")) as db:
+            note_agents(db, all_sources(Config()))
             return Ingest(Store(db), settle=settle).reconcile(self.places())
 
     def file(self, part: Part) -> Path:

@@ -62,7 +62,10 @@ TranscriptNumber = Annotated[
 ]
 Relink = Annotated[
     bool,
-    typer.Option("--relink", help="Let records whose parent goes follow the next one that stays."),
+    typer.Option(
+        "--relink/--no-relink",
+        help="Let records that follow or name one that goes name the next one that stays.",
+    ),
 ]
 DryCut = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")]
 ForceCut = Annotated[

@@ -49,7 +49,7 @@ def cut(
         list[str] | None,
         typer.Option("--event", metavar="KEY", help="The record of this event: ID#KEY, or KEY."),
     ] = None,
-    relink: Relink = False,
+    relink: Relink = True,
     options: CutOptions,
 ) -> None:
     """Cut records out of a transcript.
@@ -143,7 +143,7 @@ def pick(
     no_suggest: Annotated[
         bool, typer.Option("--no-suggest", help="Do not mark suggestions from the start.")
     ] = False,
-    relink: Relink = False,
+    relink: Relink = True,
     dry_run: DryCut = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
     force: ForceCut = False,
@@ -245,7 +245,7 @@ def _show_suggestions(target: Target, shown: list[Suggestion], total: int) -> No
     terminal.write(f"\n{len(shown)} suggested{more}; about {tokens} tokens")
     to_cut = sorted({number for suggestion in shown for number in suggestion.to_cut})
     numbers = ",".join(map(str, to_cut))
-    terminal.write(f"cut them: sess cut {target.session.session} {numbers} --relink --dry-run")
+    terminal.write(f"cut them: sess cut {target.session.session} {numbers} --dry-run")
 
 
 def _write_suggestions(target: Target, shown: list[Suggestion]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sess_cli.edit import live, log, splices
-from sess_cli.edit.plan import PARENTLESS, Plan, new_parents, plan
+from sess_cli.edit.links import Value, is_followed
+from sess_cli.edit.plan import PARENTLESS, Plan, plan
 from sess_common import decode
 from sess_common.errors import Exit, SessError
 from sess_schema import archive, labels
@@ -21,6 +22,7 @@ from sess_schema.queries.transcripts import Record, Transcript
 if TYPE_CHECKING:
     import apsw
 
+    from sess_cli.edit.links import Link
     from sess_schema.ids import SessionId, SourceId
 
 
@@ -114,6 +116,7 @@ def planned_cut(
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
     _check_editable(target)
     whole = plan_of(db, target, transcript, seeds)
+    _check_chain(db, target, whole)
     if len(whole.gone) == len(transcript.records):
         raise SessError("this would cut every record", hint="`sess rm` deletes a whole session")
     keys = json.dumps([record.key for record in whole.removed()])
@@ -125,9 +128,23 @@ def plan_of(
     db: apsw.Connection, target: Target, transcript: Transcript, chosen: Iterable[int]
 ) -> Plan:
     """What goes with the chosen records, those that only repeat one of them included."""
-    first = plan(transcript, chosen)
+    value = _values(db, target)
+    first = plan(transcript, chosen, None, value)
     repeats = _repeats(db, target, transcript, first)
-    return plan(transcript, first.chosen, repeats) if repeats else first
+    return plan(transcript, first.chosen, repeats, value) if repeats else first
+
+
+def _values(db: apsw.Connection, target: Target) -> Value:
+    """What records say; those that are asked for are few, and are asked for again."""
+    stored = RecordReader(db)
+    known: dict[int, Any] = {}
+
+    def value(record: Record) -> Any:
+        if record.number not in known:
+            known[record.number] = _decoded(_raw(stored, target, record))
+        return known[record.number]
+
+    return value
 
 
 def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[log.Edit, int]:
@@ -145,12 +162,12 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[log.Edit, in
         return _write_sidecar(db, target, cut.plan, change), 0
     with live.opened(target.path, force=force) as file:
         content = archived(db, target.whole, file, whole=target.kind == DOCUMENT)
-        parents = new_parents(cut.plan) if cut.relink else {}
+        links = cut.plan.links if cut.relink else []
         if target.kind == DOCUMENT:
-            swaps = _document_swaps(db, target, cut.plan, parents, file)
+            swaps = _document_swaps(db, target, cut.plan, links, file)
         else:
             swaps = splices.without_lines(file.fd, transcript, cut.plan.gone)
-            swaps += splices.relinked(file.fd, transcript, parents)
+            swaps += splices.relinked(file.fd, transcript, links)
         edit = file.rewrite(splices.around(swaps, content.size), change, content)
         return edit, file.size - content.size
 
@@ -228,19 +245,48 @@ def _check_editable(target: Target) -> None:
         )
 
 
+def _check_chain(db: apsw.Connection, target: Target, cut: Plan) -> None:
+    """Refuse what would leave a session that its agent cannot load, or loads in part."""
+    transcript, agent = cut.transcript, target.session.agent
+    chain = transcript.chain
+    folder, name = os.path.split(target.path)
+    if chain.beside not in (None, name) and os.path.isfile(os.path.join(folder, chain.beside)):
+        raise SessError(
+            f'{agent} does not continue from "{target.path}"',
+            hint=f"it continues from {chain.beside} beside it, which a cut would not change",
+        )
+    for kind in chain.heads if target.kind == LOG else ():
+        head = next((one for one in transcript.records if one.kind == kind), None)
+        if head is not None and head.number in cut.gone:
+            raise SessError(
+                f"record {head.number} ({kind}) cannot be cut",
+                hint=f"{agent} cannot load a session without it",
+            )
+    value = _values(db, target)
+    asked = {*cut.gone, *(number + 1 for number in cut.gone)} if chain.parent else set()
+    for number in sorted(asked):
+        if number <= len(transcript.records):
+            record = transcript.at(number)
+            if not is_followed(chain, record, value(record)):
+                raise SessError(
+                    f'cannot tell what follows record {number} of "{target.path}"',
+                    hint="its id is not where it is expected; nothing was changed",
+                )
+
+
 def _document_swaps(
     db: apsw.Connection,
     target: Target,
     cut: Plan,
-    parents: Mapping[int, str | None],
+    links: Iterable[Link],
     file: live.LiveFile,
 ) -> list[splices.Swap]:
     stored = RecordReader(db)
     values = [_decoded(_raw(stored, target, record)) for record in cut.transcript.records]
     try:
         text = b"".join(log.pieces(file.fd, 0, file.size)).decode()
-        moved = {n - 1: (cut.transcript.at(n).parent_id, parent) for n, parent in parents.items()}
-        swaps = splices.without_elements(text, values, {number - 1 for number in cut.gone}, moved)
+        gone = {number - 1 for number in cut.gone}
+        swaps = splices.without_elements(text, values, gone, links)
     except (ValueError, IndexError, RecursionError):
         swaps = None
     if swaps is None:
@@ -272,7 +318,13 @@ def _repeats(
     repeats: dict[int, set[int]] = {}
     for record in cut.removed():
         near = transcript.records[max(0, record.number - 1 - _NEAR) : record.number + _NEAR]
-        silent = [other for other in near if not other.events and other.number not in cut.gone]
+        silent = [
+            other
+            for other in near
+            if not other.events
+            and other.number not in cut.gone
+            and other.kind not in transcript.chain.heads
+        ]
         if not silent:
             continue
         texts = {text for text in texts_of(db, record) if len(text) >= _SHORTEST_REPEATED}

@@ -7,15 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sess_cli.edit.links import Link, Links, Value
 from sess_schema.queries.transcripts import Call, Record, Transcript
 
 UNANSWERED, PARENTLESS = "unanswered", "parentless"
+COUNTED, REVIVED, STRAYED = "counted", "revived", "strayed"
 
 
 class Warning(NamedTuple):  # noqa: A001 - it is one, for people
     """Something that a cut would break in a record that stays."""
 
-    kind: str  # unanswered, parentless
+    kind: str  # unanswered, parentless, counted, revived, strayed
     number: int  # of the record that stays
     about: int  # of the record that goes
     text: str
@@ -29,6 +31,7 @@ class Plan:
     chosen: frozenset[int]
     pulled: frozenset[int]
     warnings: list[Warning]
+    links: list[Link]  # what must name another record then
 
     @property
     def gone(self) -> frozenset[int]:
@@ -48,17 +51,50 @@ class Plan:
 
 
 def plan(
-    transcript: Transcript, chosen: Iterable[int], repeats: dict[int, set[int]] | None = None
+    transcript: Transcript,
+    chosen: Iterable[int],
+    repeats: dict[int, set[int]] | None = None,
+    value: Value = lambda _record: None,
 ) -> Plan:
     """`repeats`: records that only repeat another one, by its number."""
     seeds = frozenset(chosen)
     gone = closure(transcript, seeds, repeats or {})
+    links = Links(transcript, gone, value)
+    while (more := _versions(transcript, gone) | links.unanchored()) - gone:
+        gone = closure(transcript, gone | more, repeats or {})
+        links = Links(transcript, gone, value)
+    changed = links.changed()
+    strayed = links.strayed()
+    beyond = (
+        (COUNTED, links.counted()),
+        (REVIVED, links.revived()),
+        (STRAYED, [strayed] if strayed else []),
+    )
     return Plan(
         transcript,
         seeds,
         frozenset(gone - seeds),
-        [*_unanswered(transcript, gone), *_parentless(transcript, gone)],
+        [
+            *_unanswered(transcript, gone),
+            *(Warning(PARENTLESS, link.number, link.about, link.text) for link in changed),
+            *(Warning(kind, *one) for kind, found in beyond for one in found),
+        ],
+        changed,
     )
+
+
+def _versions(transcript: Transcript, gone: set[int]) -> set[int]:
+    """Earlier versions of what goes: without the last one, the agent would read them again."""
+    names = {
+        record.native_id
+        for record in map(transcript.at, gone)
+        if record.native_id is not None and not record.superseded
+    }
+    return {
+        record.number
+        for record in transcript.records
+        if record.superseded and record.native_id in names
+    }
 
 
 def closure(transcript: Transcript, seeds: Iterable[int], repeats: dict[int, set[int]]) -> set[int]:
@@ -89,40 +125,6 @@ def _unanswered(transcript: Transcript, gone: set[int]) -> list[Warning]:
         for (caller, call), numbers in answers.items()
         if numbers <= gone
     ]
-
-
-def _parentless(transcript: Transcript, gone: set[int]) -> list[Warning]:
-    """Records that follow one that goes."""
-    cut = {transcript.at(number).native_id: number for number in gone}
-    kept = {record.native_id for record in transcript.records if record.number not in gone}
-    return [
-        Warning(
-            PARENTLESS,
-            record.number,
-            cut[record.parent_id],
-            f"{record.number} follows {cut[record.parent_id]}, which goes",
-        )
-        for record in transcript.records
-        if record.number not in gone
-        and record.parent_id in cut
-        and record.parent_id not in kept
-        and record.parent_id is not None
-    ]
-
-
-def new_parents(cut: Plan) -> dict[int, str | None]:
-    """Whom the records without a parent follow instead: the next ancestor that stays."""
-    above = {record.native_id: record.parent_id for record in cut.removed() if record.native_id}
-    parents: dict[int, str | None] = {}
-    for warning in cut.warnings:
-        if warning.kind == PARENTLESS:
-            seen = set[str | None]()
-            parent = cut.transcript.at(warning.number).parent_id
-            while parent in above and parent not in seen:
-                seen.add(parent)
-                parent = above[parent]
-            parents[warning.number] = None if parent in seen else parent
-    return parents
 
 
 def parse_range(text: str, count: int) -> set[int]:

@@ -76,7 +76,7 @@ def _agreed(cut: Cut, options: CutOptions) -> bool:
         return False
     if blocked:
         parents = any(w.kind == PARENTLESS for w in cut.plan.warnings) and not cut.relink
-        relink = "`--relink` lets records follow the ones that stay; " if parents else ""
+        relink = "without `--no-relink`, records follow the ones that stay; " if parents else ""
         raise SessError(
             f"not cut because of {amounts.plural(len(cut.warnings), 'warning')}",
             hint=f"{relink}`--force` cuts anyway",

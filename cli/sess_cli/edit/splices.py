@@ -6,9 +6,10 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from sess_cli.edit.links import Link
 from sess_cli.edit.live import Piece
 from sess_common.errors import SessError
 from sess_schema.queries.transcripts import Record, Transcript
@@ -62,38 +63,47 @@ def without_lines(fd: int, transcript: Transcript, gone: Iterable[int]) -> list[
     return swaps
 
 
-def relinked(fd: int, transcript: Transcript, parents: Mapping[int, str | None]) -> list[Swap]:
-    """New values for the field that names a record's parent, and for nothing else."""
+def relinked(fd: int, transcript: Transcript, links: Iterable[Link]) -> list[Swap]:
+    """New values for the members that name a record, and for nothing else."""
     swaps = []
-    for number, parent in parents.items():
-        record = transcript.at(number)
+    for link in links:
+        record = transcript.at(link.number)
         raw = os.pread(fd, record.length, record.offset)
-        start, end, new = _other_parent(raw, record.parent_id, parent)
+        start, end, new = _renamed(raw, link)
         swaps.append(Swap(record.offset + start, record.offset + end, new))
     return swaps
 
 
-def _other_parent(raw: bytes, old: str | None, parent: str | None) -> Swap:
-    """Where a record names its parent, and what must stand there instead."""
-    new = json.dumps(parent, ensure_ascii=False).encode()
-    value = re.escape(json.dumps(old, ensure_ascii=False).encode())
-    for match in re.finditer(rb'"(\w*parent\w*)"\s*:\s*(' + value + rb")", raw, re.IGNORECASE):
-        start, end = match.span(2)
-        changed = raw[:start] + new + raw[end:]
-        if _differ_only_in(raw, changed, match[1].decode(), parent):
-            return Swap(start, end, new)
+def _renamed(raw: bytes, link: Link) -> Swap:
+    """Where a record names another one, and what must stand there instead."""
+    name = link.member.rpartition(".")[2]
+    new = json.dumps(link.new).encode()
+    member = re.escape(json.dumps(name).encode())
+    for match in re.finditer(member + rb'\s*:\s*("(?:[^"\\]|\\.)*")', raw):
+        start, end = match.span(1)
+        if json.loads(match[1]) == link.old:
+            changed = raw[:start] + new + raw[end:]
+            if _differ_only_in(raw, changed, link):
+                return Swap(start, end, new)
     raise SessError(
-        f'cannot relink the record that follows "{old}": it does not say so in a field of its own',
-        hint="`--force` without `--relink` leaves it as it is",
+        f"cannot relink record {link.number}: it does not name {link.about} in `{link.member}`",
+        hint="nothing was changed; `--no-relink` shows what the cut would break",
     )
 
 
-def _differ_only_in(raw: bytes, changed: bytes, name: str, value: str | None) -> bool:
+def _differ_only_in(raw: bytes, changed: bytes, link: Link) -> bool:
     try:
         before, after = json.loads(raw), json.loads(changed)
     except ValueError:
         return False
-    return isinstance(before, dict) and name in before and after == {**before, name: value}
+    *outer, name = link.member.split(".")
+    holder = before
+    for one in outer:
+        holder = holder.get(one) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict) or holder.get(name) != link.old:
+        return False
+    holder[name] = link.new
+    return bool(before == after)
 
 
 def _line_start(fd: int, at: int) -> int:
@@ -129,29 +139,33 @@ def without_elements(
     text: str,
     records: Sequence[Any],
     gone: Container[int],
-    parents: Mapping[int, tuple[str | None, str | None]] | None = None,
+    links: Iterable[Link] = (),
 ) -> list[Swap] | None:
     """Take out some of the records, by their places in `records`; None if one is no element.
 
-    `parents`: the old and the new parent of records that stay, by their places.
+    `links`: what records that stay must name instead, by their places from 1. None also if there is
+    more than one document: later ones may count what the first has.
     """
+    if not _is_one_value(text):
+        return None
     for elements in _arrays(text):
         aligned = _aligned(elements, records)
         if all(place in aligned for place in range(len(records)) if place in gone):
             cut = [element for place, element in aligned.items() if place in gone]
-            moved = [
-                (aligned[place], *ids) for place, ids in (parents or {}).items() if place in aligned
-            ]
+            moved = [(aligned[one.number - 1], one) for one in links if one.number - 1 in aligned]
             return [*_swaps_of_elements(text, elements, cut), *_relinked_elements(text, moved)]
     return None
 
 
-def _relinked_elements(
-    text: str, moved: list[tuple[Element, str | None, str | None]]
-) -> Iterator[Swap]:
-    starts = _octets(text, (element.start for element, *_ in moved))
-    for (element, old, parent), at in zip(moved, starts, strict=True):
-        start, end, new = _other_parent(text[element.start : element.end].encode(), old, parent)
+def _is_one_value(text: str) -> bool:
+    _, end = _DECODER.raw_decode(text, _skip(text, 0))
+    return not text[end:].strip(_SPACE)
+
+
+def _relinked_elements(text: str, moved: list[tuple[Element, Link]]) -> Iterator[Swap]:
+    starts = _octets(text, (element.start for element, _ in moved))
+    for (element, link), at in zip(moved, starts, strict=True):
+        start, end, new = _renamed(text[element.start : element.end].encode(), link)
         yield Swap(at + start, at + end, new)
 
 

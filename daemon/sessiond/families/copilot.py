@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sess_common.decode import at_pointer
 from sess_schema import kinds, labels
+from sess_schema.chains import Chain
 from sessiond.sourcekit.base import (
     LINK_META,
     TITLE_AI,
@@ -29,6 +30,7 @@ from sessiond.sourcekit.toolbox import (
 )
 from sessiond.sourcekit.values import (
     OPAQUE,
+    SCOPE,
     as_count,
     as_dict,
     as_list,
@@ -41,6 +43,7 @@ from sessiond.sourcekit.values import (
     without_empty,
 )
 
+CHAIN = Chain("id", "parentId", own=f"{SCOPE}(.*)", heads=("session.start",))
 _REMEMBERED = 64  # calls that may be written twice
 _PUT = "cacheCreationInputTokens"
 _COMPARED = 200  # characters of a thought

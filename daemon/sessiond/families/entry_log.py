@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds, labels
+from sess_schema.chains import ONWARD, RECORDS, Chain, Count, Name
 from sessiond.sourcekit.base import (
     LINK_RESULT,
     TITLE_AI,
@@ -60,6 +61,21 @@ def session_of(path: str, head: bytes) -> tuple[str, dict[str, Any]]:
     return as_text(header.get("id")) or stem.rpartition("_")[2], header
 
 
+# A session goes on from the last entry, along the parents; a compaction names the first entry that
+# it keeps. The first versions had no ids, and counted.
+CHAIN = Chain(
+    "id",
+    "parentId",
+    own="(?:[^/]*/)?(.*)",  # see `_name`
+    from_last=True,
+    heads=("session",),
+    names=(
+        Name("compaction", "firstKeptEntryId", ONWARD),
+        Name("branch_summary", "fromId"),
+        Name("label", "targetId"),
+    ),
+    counts=(Count("compaction", "firstKeptEntryIndex", RECORDS),),
+)
 _TOOLS = Toolbox(
     {
         kinds.SHELL: ("bash", "python", "ssh", "eval", "powershell"),

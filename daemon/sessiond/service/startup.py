@@ -19,7 +19,7 @@ from sess_common.lock import WriterLock
 from sess_common.paths import Home
 from sess_common.program import counted
 from sess_common.progress import Progress, unseen, while_running
-from sess_schema import __version__
+from sess_schema import __version__, chains
 from sess_schema.queries.views import parts
 from sess_schema.queries.views.overview import SUBSCRIPTIONS
 from sessiond.config import Config
@@ -77,7 +77,7 @@ def catch_up(
     """Do what is left to do, and say in one line each what was done."""
     db = store.db
     done = []
-    _note_subscriptions(db, sources)
+    note_agents(db, sources)
     parts.begin_anew(db)
     if _has_older_editions(db, sources):
         from sessiond.writing.reread import reread  # once, if at all
@@ -92,11 +92,13 @@ def catch_up(
     return done
 
 
-def _note_subscriptions(db: apsw.Connection, sources: Sequence[Source]) -> None:
-    """Tell the client which agents nobody pays by token."""
+def note_agents(db: apsw.Connection, sources: Sequence[Source]) -> None:
+    """Tell the client what it must know of agents: whom nobody pays by token, what each follows."""
     titles = json.dumps({one.agent: one.title for one in sources if one.subscription})
-    if db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get != titles:
-        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (SUBSCRIPTIONS, titles))
+    followed = chains.as_fact({one.agent: one.chain for one in sources if one.chain})
+    for name, value in ((SUBSCRIPTIONS, titles), (chains.CHAINS, followed)):
+        if db.execute("SELECT value FROM facts WHERE name = ?", (name,)).get != value:
+            db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
 
 def _has_older_editions(db: apsw.Connection, sources: Sequence[Source]) -> bool:

@@ -20,6 +20,7 @@ from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_line, prompt_title
 
 if TYPE_CHECKING:
+    from sess_schema.chains import Chain
     from sessiond.sourcekit.foreign import Foreign, KnownRows
 
 
@@ -283,6 +284,7 @@ class Source:
     subscription: bool = False  # nobody pays by token: a cost is what the API would have asked
     databases: Databases | None = None  # how to read its databases
     documents: Documents | None = None  # how to read files that are rewritten whole
+    chain: Chain | None = None  # what it follows when it continues a session; None: the order
     streams: bool = False  # its documents are arrays of any size, read one element at a time
 
     def __init__(

@@ -152,6 +152,9 @@ def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
+SCOPE = "(?:[^/]*/)?"  # what `scoped` may put before an id
+
+
 def scoped(session: str, native_id: str | None) -> str | None:
     """An id unique in all sessions: most ids contain a UUID, the others repeat in each."""
     return native_id if native_id is None or _UUID.search(native_id) else f"{session}/{native_id}"

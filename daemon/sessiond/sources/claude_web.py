@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sess_schema import kinds
+from sess_schema.chains import Chain
 from sess_schema.edits import Edit
 from sessiond.families.blocks import read_blocks
 from sessiond.sourcekit.base import (
@@ -59,6 +60,7 @@ class ClaudeWebSource(Source):
         ("users.json, projects.json, memories.json", "account data, not conversations"),
     )
     known_from = DOCUMENTATION
+    chain = Chain("uuid", "parent_message_uuid")
     records_tokens = False
     subscription = True
     documents = _Conversations()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sessiond.families.copilot import usage_of
+from sessiond.families.copilot import CHAIN, usage_of
 from sessiond.sourcekit.base import (
     DOCUMENTATION,
     Conversation,
@@ -46,6 +46,7 @@ class CopilotSource(Source):
         ("logs/, config.json", "the program's own log and settings"),
     )
     known_from = DOCUMENTATION
+    chain = CHAIN
     subscription = True
 
     def __init__(self, *given: Any, **named: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds, labels
+from sess_schema.chains import Chain
 from sessiond.families.blocks import read_blocks
 from sessiond.sourcekit.base import (
     ONE_READER,
@@ -27,6 +28,7 @@ from sessiond.sourcekit.disk import first_object
 from sessiond.sourcekit.toolbox import Toolbox
 from sessiond.sourcekit.values import (
     OPAQUE,
+    SCOPE,
     as_count,
     as_dict,
     as_list,
@@ -51,6 +53,7 @@ class DroidSource(Source):
         ("auth.*, settings.json", "sign-in data and settings"),
     )
     known_from = ONE_READER
+    chain = Chain("id", "parentId", own=f"{SCOPE}(.*)", heads=("session_start",))
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

@@ -12,6 +12,7 @@ import orjson
 from sess_common.decode import decode
 from sess_schema import kinds, labels
 from sess_schema.calls import todos_in
+from sess_schema.chains import Chain
 from sessiond.sourcekit.base import (
     LINK_PROMPT,
     SOURCE_CODE,
@@ -52,6 +53,7 @@ class JcodeSource(Source):
         ("config.json, log files", "settings and the program's own log"),
     )
     known_from = SOURCE_CODE
+    chain = Chain(heads=("session_start",))
     records_tokens = False
 
     def __init__(self, *given: Any, **named: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from sessiond.families import entry_log
@@ -25,6 +26,7 @@ class OmpSource(Source):
         ("*.md beside subagents", "their last answers, which their logs have"),
     )
     known_from = SOURCE_CODE
+    chain = replace(entry_log.CHAIN, heads=("session", "title"))
 
     def places(self) -> list[str]:
         folder = self.environ.get("PI_CONFIG_DIR", "").strip() or ".omp"

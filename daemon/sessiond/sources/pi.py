@@ -19,6 +19,7 @@ class PiSource(Source):
         ("--session-dir, sessionDir", "name the folder in config.toml: each run may have its own"),
     )
     known_from = SOURCE_CODE
+    chain = entry_log.CHAIN
 
     def places(self) -> list[str]:
         moved = self.moved("PI_CODING_AGENT_DIR") or os.path.join(

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds, labels
+from sess_schema.chains import Chain
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     TITLE_AI,
@@ -27,6 +28,7 @@ from sessiond.sourcekit.disk import small_json
 from sessiond.sourcekit.toolbox import Toolbox, exited_with_error
 from sessiond.sourcekit.values import (
     OPAQUE,
+    SCOPE,
     as_count,
     as_dict,
     as_list,
@@ -57,6 +59,8 @@ class QwenSource(Source):
         ("*.runtime.json, file-history/", "state of the program, not conversations"),
     )
     known_from = SOURCE_CODE
+    # The parts of a message share its id, and are numbered in the index.
+    chain = Chain("uuid", "parentUuid", own=rf"{SCOPE}(.*?)(?:\.\d+)?", from_last=True)
 
     def places(self) -> list[str]:
         home = self._home()

@@ -179,9 +179,9 @@ class RecordWriter:
     def _return(self, session: Session, placed: PlacedRecord, twin: Twin) -> None:
         """Restore the row and events of a record that a rewritten file still contains."""
         self.db.execute(
-            "UPDATE records SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
-            " WHERE id = ?",
-            (placed.offset, placed.length, placed.line, twin.id),
+            "UPDATE records SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?,"
+            " parent_id = ? WHERE id = ?",
+            (placed.offset, placed.length, placed.line, placed.record.parent_id, twin.id),
         )
         self.db.execute("UPDATE events SET retired = 0 WHERE record_id = ?", (twin.id,))
         placed.id = twin.id

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from sess_schema import chains
+from sess_schema.chains import Chain
 from sess_schema.ids import EventId, RecordId, SessionId, SourceId
 
 PER_CALL = 8  # tokens around a call
@@ -74,6 +76,8 @@ class Record:
     failed: bool = False  # one of its results is an error
     octets: int = 0  # of text that a model reads
     pieces: list[str] = field(default_factory=list)
+    own_id: str | None = None  # in the file
+    own_parent: str | None = None
 
     @property
     def id(self) -> str:
@@ -112,6 +116,7 @@ class Transcript:
 
     records: list[Record]
     edges: list[Edge]
+    chain: Chain = field(default_factory=Chain)
     answers: dict[int, set[int]] = field(init=False)  # who answers the calls of each record
     callers: dict[int, set[int]] = field(init=False)  # whose calls each record answers
 
@@ -156,9 +161,13 @@ class _Event(NamedTuple):
 def read(db: apsw.Connection, source: SourceId) -> Transcript:
     records: list[Record] = []
     by_key: dict[int, list[Record]] = defaultdict(list)
+    agent = db.execute("SELECT agent FROM sources WHERE id = ?", (source,)).get
+    chain = chains.of_agent(db, str(agent))
     row: tuple[Any, ...]
     for row in db.execute(_RECORDS, (source,)):
         record = Record(len(records) + 1, *row)
+        record.own_id = chain.own_id(record.native_id)
+        record.own_parent = chain.own_id(record.parent_id)
         records.append(record)
         by_key[record.key].append(record)
     events: dict[int, _Event] = {}
@@ -172,7 +181,8 @@ def read(db: apsw.Connection, source: SourceId) -> Transcript:
         else:
             _add_words(by_key, event)
     _join_by_id(records, edges)
-    return Transcript(records, sorted(edges, key=lambda edge: (edge[:2], edge.call.event)))
+    ordered = sorted(edges, key=lambda edge: (edge[:2], edge.call.event))
+    return Transcript(records, ordered, chain)
 
 
 def _add_words(by_key: dict[int, list[Record]], event: _Event) -> None:

@@ -15,6 +15,7 @@ from sess_schema.session import Reader
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
+from sessiond.service.startup import note_agents
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
@@ -57,6 +58,7 @@ def ingest(world):
     world.state.mkdir(mode=0o700, exist_ok=True)
     places = Territory(all_sources(Config({"jcode": [root]}))).places
     with closing(opened(world.state / "index.db")) as db:
+        note_agents(db, all_sources(Config()))
         Ingest(Store(db), settle=True).reconcile([one for one in places if one.path == root])
 
 

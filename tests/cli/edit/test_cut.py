@@ -61,7 +61,7 @@ def test_a_cut_takes_the_results_with_it_and_undo_brings_them_back(world, talk):
     """The other lines are the same bytes; search finds the text only before and after."""
     before = lines(talk.path)
     world.run("sess", "search", "mud", check=0)
-    done = world.run("sess", "cut", SESSION, "2", "--yes", "--force", check=0)
+    done = world.run("sess", "cut", SESSION, "2", "--no-relink", "--force", "--yes", check=0)
     assert "2 records to cut, 1 of them because they belong to others" in done.stdout
     assert lines(talk.path) == before[:1] + before[3:]
     world.run("sess", "search", "mud", check=1)
@@ -79,7 +79,7 @@ def test_the_running_daemon_has_read_the_change_when_the_command_ends(world, tal
     daemon = world.start()
     try:
         wait_until(lambda: world.run("sess", "search", "quagmire").returncode == 0)
-        world.run("sess", "cut", SESSION, "--match", "quagmire", "--relink", "--yes", check=0)
+        world.run("sess", "cut", SESSION, "--match", "quagmire", "--yes", check=0)
         world.run("sess", "search", "quagmire", check=1)
         world.run("sess", "undo", SESSION, check=0)
         world.run("sess", "search", "quagmire", check=0)
@@ -89,19 +89,32 @@ def test_the_running_daemon_has_read_the_change_when_the_command_ends(world, tal
 
 
 def test_relink_changes_only_the_field_of_the_parent(world, talk):
-    """A record whose parent goes follows the next one above that stays."""
+    """A record whose parent goes follows the next one above that stays, without being asked to."""
     before = lines(talk.path)
-    world.run("sess", "cut", SESSION, "2", "--relink", "--yes", check=0)
+    world.run("sess", "cut", SESSION, "2", "--yes", check=0)
     after = lines(talk.path)
     ids = [json.loads(line)["uuid"] for line in before]
     old, new = f'"parentUuid":"{ids[2]}"'.encode(), f'"parentUuid":"{ids[0]}"'.encode()
     assert after == [before[0], before[3].replace(old, new), *before[4:]]
 
 
+def test_cuts_one_after_another_keep_the_chain(world, talk):
+    """The index learns whom a record follows now, though it says the same as before."""
+    ids = [json.loads(line)["uuid"] for line in lines(talk.path)]
+    for number in (4, 3, 3):  # the answer; the call's result, then the calls with their results
+        world.run("sess", "cut", SESSION, str(number), "--force", "--yes", check=0)
+    left = [json.loads(line) for line in lines(talk.path)]
+    assert [one["uuid"] for one in left] == [ids[0], ids[1], ids[6]]
+    assert [one.get("parentUuid") for one in left] == [None, ids[0], ids[1]]
+    follows = "SELECT parent_id FROM records WHERE retired = 0 ORDER BY offset"
+    world.ingest()
+    assert world.sql(follows) == [(None,), (ids[0],), (ids[1],)]
+
+
 def test_warnings_refuse_a_cut(world, talk):
     """A call that loses its result, also one that a pulled-in record answers; and parents."""
     before = lines(talk.path)
-    done = world.run("sess", "cut", SESSION, "6", "--yes", check=2)
+    done = world.run("sess", "cut", SESSION, "6", "--no-relink", "--yes", check=2)
     assert [line for line in done.stdout.splitlines() if line.startswith("warning")] == [
         "warning: 5 calls Bash, and its result in 6 goes",
         "warning: 5 calls Read, and its result in 6 goes",
@@ -109,13 +122,13 @@ def test_warnings_refuse_a_cut(world, talk):
     ]
     assert done.stderr.splitlines() == [
         "sess: not cut because of 3 warnings",
-        "hint: `--relink` lets records follow the ones that stay; `--force` cuts anyway",
+        "hint: without `--no-relink`, records follow the ones that stay; `--force` cuts anyway",
     ]
     assert lines(talk.path) == before
     (told,) = [
         json.loads(line)
         for line in world.run(
-            "sess", "cut", SESSION, "5", "--dry-run", "--json", check=0
+            "sess", "cut", SESSION, "5", "--no-relink", "--dry-run", "--json", check=0
         ).stdout.splitlines()
     ]
     assert (told["chosen"], told["pulled"], told["done"]) == ([5], [6], False)
@@ -157,7 +170,7 @@ def test_an_event_is_cut_by_its_key(world, talk):
     shown = world.run("sess", "show", SESSION, "--json", check=0).stdout.splitlines()
     key = next(one["event"] for one in map(json.loads, shown) if one["tool"] == "Bash")
     before = lines(talk.path)
-    world.run("sess", "cut", SESSION, "--event", f"{SESSION}#{key}", "--relink", "-y", check=0)
+    world.run("sess", "cut", SESSION, "--event", f"{SESSION}#{key}", "-y", check=0)
     assert len(lines(talk.path)) == len(before) - 2
 
 
@@ -195,7 +208,7 @@ def test_a_rewritten_file_is_read_and_planned_again(world, talk):
     talk.path.write_bytes(b"".join(lines(talk.path)[3:]))
     rest(talk.path)
     before = lines(talk.path)
-    world.run("sess", "cut", SESSION, "1", "--relink", "--yes", "--force", check=0)
+    world.run("sess", "cut", SESSION, "1", "--yes", "--force", check=0)
     assert len(lines(talk.path)) == len(before) - 1
 
 
@@ -368,7 +381,7 @@ def test_relink_in_a_saved_session(world, talk):
     rest(saved)
     talk.path.unlink()
     world.run("sess", "import", saved, check=0)
-    world.run("sess", "cut", SESSION[::-1], "2", "--relink", "--yes", check=0)
+    world.run("sess", "cut", SESSION[::-1], "2", "--yes", check=0)
     after = json.loads(saved.read_text())
     records[3]["parentUuid"] = records[0]["uuid"]
     assert after == {"loglines": [records[0], *records[3:]], "branch": "é"}
@@ -382,7 +395,7 @@ def test_a_fork_that_has_the_record_too_is_named(world, talk):
     first = lines(talk.path)[0]
     fork.append(first.replace(SESSION.encode(), fork.session.encode()))
     rest(fork.path)
-    done = world.run("sess", "cut", SESSION, "1", "--relink", "--yes", check=0)
+    done = world.run("sess", "cut", SESSION, "1", "--yes", check=0)
     note = f"note: {fork.session} has some of these records, too; search still finds them there"
     assert note in done.stderr.splitlines()
     found = world.run("sess", "search", "quagmire", "--json", check=0).stdout.splitlines()

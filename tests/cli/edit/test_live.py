@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
@@ -134,14 +133,18 @@ def test_nothing_is_lost_while_an_agent_appends(file):
     if pid == 0:
         agent()
         os._exit(0)
-    edits = 0
+    edits, refused = 0, []
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
-        with (
-            contextlib.suppress(SessError, live.Changed),
-            live.opened(str(file), force=True) as opened,
-        ):
-            opened.rewrite([(0, opened.size)], CUT, opened.content())
-            edits += 1
+        try:
+            with live.opened(str(file), force=True) as opened:
+                opened.rewrite([(0, opened.size)], CUT, opened.content())
+                edits += 1
+        except live.Changed:
+            refused.append("changed")
+        except SessError as error:
+            refused.append(error.message)
+    busy = f'"{file}" is open for writing in '
+    assert [why for why in refused if why != "changed" and not why.startswith(busy)] == []
     added = [line for line in file.read_bytes().splitlines() if line.startswith(b'{"new"')]
     assert sorted(added) == sorted(b'{"new":%d}' % number for number in range(count))
     assert edits

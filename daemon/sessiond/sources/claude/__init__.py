@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sess_schema.chains import ONWARD, Chain, Name
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import REAL_FILES, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.disk import small_json
@@ -54,6 +55,19 @@ class ClaudeSource(Source):
         ),
     )
     known_from = REAL_FILES
+    # It goes on from the newest leaf, whatever comes last; what a compaction has kept is named.
+    chain = Chain(
+        "uuid",
+        "parentUuid",
+        names=(
+            Name("system", "logicalParentUuid"),
+            Name("system", "compactMetadata.preservedSegment.headUuid", ONWARD),
+            Name("system", "compactMetadata.preservedSegment.anchorUuid"),
+            Name("system", "compactMetadata.preservedSegment.tailUuid"),
+            Name("last-prompt", "leafUuid"),
+            Name("summary", "leafUuid"),
+        ),
+    )
     documents = _Sessions()
 
     def places(self) -> list[str]:

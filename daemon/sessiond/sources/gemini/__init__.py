@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from sess_schema.chains import ONWARD, Chain, Name
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
@@ -22,7 +23,7 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.folders import ProjectFolder, absolute
-from sessiond.sourcekit.values import as_dict, as_list, as_text, as_time, is_uuid, scoped
+from sessiond.sourcekit.values import SCOPE, as_dict, as_list, as_text, as_time, is_uuid, scoped
 
 _CHATS = "chats"
 _PROJECT_ROOT, _REGISTRY, _HISTORY = ".project_root", "projects.json", "history"
@@ -46,6 +47,13 @@ class GeminiSource(Source):
         ("shadow history, tool-outputs/", "copies of files and of outputs that the chats have"),
     )
     known_from = SOURCE_CODE
+    # Going back to a message that is not there empties the chat.
+    chain = Chain(
+        "id",
+        own=f"{SCOPE}(.*)",
+        heads=("metadata",),
+        names=(Name("rewind", "$rewindTo", ONWARD, or_goes=True),),
+    )
     edition = 3  # subagents in documents of their own; helpers with the id of their parent
 
     def __init__(self, *given: Any, **named: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sess_schema.chains import Chain, Count
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
 from sessiond.sourcekit.disk import small_json
@@ -34,6 +35,11 @@ class KimiSource(Source):
         ("user-history/, logs/, credentials/", "prompts only, the program's own log, sign-in data"),
     )
     known_from = SOURCE_CODE
+    chain = Chain(
+        heads=("metadata",),
+        counts=(Count("context.undo", "count"),),
+        beside=_CONTEXT,  # Kimi CLI's log is only what it shows
+    )
     edition = 3  # calls in pieces have their whole input, also of subagents side by side
 
     def places(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sess_schema.chains import ONWARD, RECORDS, Chain, Count, Name
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sources.kiro.documents import MESSAGES, SESSION, SUBAGENTS, facts_of, spec_of
@@ -37,6 +38,12 @@ class KiroSource(Source):
         ("snapshots/, tool-outputs/, *.history", "copies of files, outputs and prompts"),
     )
     known_from = SOURCE_CODE
+    chain = Chain(
+        "id",
+        heads=("session", "session_start"),
+        names=(Name("tombstone", "payload.effectiveFromMessageId", ONWARD, or_goes=True),),
+        counts=(Count("ResetTo", "data.target_index", RECORDS),),
+    )
     subscription = True
 
     def __init__(self, *given: Any, **named: Any) -> None:

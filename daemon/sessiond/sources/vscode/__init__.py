@@ -11,7 +11,7 @@ import orjson
 
 from sess_common.decode import decode
 from sess_schema import labels
-from sessiond.families.copilot import STORED, call, usage_of
+from sessiond.families.copilot import CHAIN, STORED, call, usage_of
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
@@ -58,6 +58,7 @@ class VSCodeSource(Source):
         ("edits made without a tool", "VS Code records where, not what was there before"),
     )
     known_from = SOURCE_CODE
+    chain = CHAIN  # of the transcripts
     subscription = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
