@@ -56,7 +56,7 @@ def test_search_reports_matches_hidden_by_the_level(tab):
     tab.locator("#query").fill("needle")
     thoughts = 2 * ROUNDS  # each in the line that folds it, and inside
     found(tab, "1 of 7")
-    expect(tab.locator("#elsewhere")).to_have_text(f"+{thoughts} hidden")
+    expect(tab.locator("#elsewhere")).to_have_text(f"{thoughts} more hidden")
     tab.locator("#elsewhere").click()
     found(tab, f"1 of {thoughts + 7}")
     expect(tab.locator("#elsewhere")).to_be_hidden()

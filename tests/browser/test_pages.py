@@ -233,7 +233,7 @@ def test_a_prompt_in_the_index_leads_to_its_page_and_its_links_where_they_say(si
         return hit.closest("a")?.getAttribute("href") ?? null; }"""
     assert tab.evaluate(aim, ".said a") == "https://a.test/"
     assert tab.evaluate(aim, ".said h3").startswith("page-001.html#msg-")
-    tab.get_by_role("heading", name="Prompt 1, read").click()
+    tab.get_by_role("heading", name="#1 ").click()
     tab.wait_for_url("**/page-001.html#msg-*")
 
 

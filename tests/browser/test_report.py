@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.attacks import PAYLOADS, Watched, hostile
 
-from sess_cli.export.report import page
+from sess_cli.export.report import charts, page
 from sess_schema.connection import open_reader
 from sess_schema.queries.stats import Stats
 
@@ -131,7 +131,7 @@ def test_keys_walk_through_a_chart(opened, work):
     watched = opened(*work)
     tab = watched.tab
     tip = tab.locator("#tip")
-    tab.locator("#clock .chart").focus()
+    tab.locator("#clock .scroll[role]").first.focus()
     heads = []
     for key in ("End", "ArrowLeft", "ArrowUp", "Home", "ArrowRight", "ArrowDown", "ArrowLeft"):
         tab.keyboard.press(key)
@@ -150,8 +150,37 @@ def test_every_chart_can_be_reached_by_key_and_has_a_name(opened, work):
     charts = tab.locator(".chart")
     expect(charts).to_have_count(10)
     for chart in charts.all():
-        assert chart.get_attribute("tabindex") == "0"
-        assert chart.get_attribute("aria-label")
+        inside = chart.locator(".scroll")
+        stop = inside.first if inside.count() else chart
+        assert stop.get_attribute("tabindex") == "0"
+        assert stop.get_attribute("aria-label")
+
+
+def test_on_a_phone_charts_open_at_the_newest_end_and_say_that_they_scroll(opened, world):
+    t = world.transcript()
+    days = [f"2026-{month:02}-{day:02}" for month in (1, 2, 3) for day in range(1, 28)]
+    records = [t.answer("done", timestamp=f"{day}T10:00:00.000Z") for day in days]
+    tab = opened(*records, viewport=PHONE).tab
+    chart = tab.locator("#tokens")
+    expect(chart.locator(".swipe")).to_be_visible()
+    left, room = chart.locator(".scroll").first.evaluate(
+        "one => [one.scrollLeft, one.scrollWidth - one.clientWidth]"
+    )
+    assert room > 0
+    assert abs(left - room) <= 1
+    expect(chart.locator(".plot .scroll")).to_have_class("scroll before")
+    last = chart.locator("svg.columns > text").last
+    assert last.evaluate("one => one.getBoundingClientRect().right") <= PHONE["width"]
+    chart.locator(".plot .scroll").focus()
+    tab.keyboard.press("Home")
+    expect(chart.locator(".plot .scroll")).to_have_class("scroll after")
+
+
+def test_names_that_would_be_cut_to_the_same_are_whole():
+    alike = [f"bedrock/us.anthropic.claude-sonnet-with-a-long-name-4-{n}" for n in (2, 5)]
+    shown = charts.short_names([*alike, "another/" + "x" * 60], 40)
+    assert [one.removeprefix("<bdi>").removesuffix("</bdi>") for one in shown[:2]] == alike
+    assert "…" in shown[2]
 
 
 def test_the_theme_is_the_systems_until_chosen_and_then_remembered(opened, work):

@@ -175,6 +175,17 @@ def test_everything_can_be_read_without_scripts(page_of, world):
     assert tab.locator("#evt-99 .event-body").inner_text().endswith("prompt 99")
 
 
+def test_it_is_printed_whole_and_is_then_as_it_was(page_of, talk):
+    tab = page_of(*talk).tab
+    tab.click("#evt-1 summary .input")
+    expect(tab.locator(".event[open]")).to_have_count(1)
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(tab.locator(".event[open] .event-body")).to_have_count(5)
+    assert "FAIL: the needle is here" in tab.inner_text("#evt-2 .event-body")
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(tab.locator(".event[open]")).to_have_count(1)
+
+
 def test_nothing_hostile_runs_and_nothing_is_asked_for(page_of, world):
     t = world.transcript()
     watched = page_of(*hostile(t))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import apsw
 import typer
@@ -111,6 +111,9 @@ class Form:
     png: Annotated[
         str | None, typer.Option("--png", metavar="FILE", help="Write the calendar as an image.")
     ] = None
+    theme: Annotated[
+        Literal["dark", "light"], typer.Option("--theme", help="Colours of the image.")
+    ] = "dark"
 
     @property
     def text(self) -> str | None:
@@ -253,7 +256,7 @@ class _Answer:
             if self._form.png is not None:
                 from sess_cli.export.report import calendar_png
 
-                calendar_png.write(db, self._scope, self._form.png)
+                calendar_png.write(db, self._scope, self._form.png, self._form.theme)
                 say(f"wrote {self._form.png}")
 
     def watch(self, *, sync: bool) -> None:

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 _HEAD = 4096  # bytes within which an export says who made it
-_MARKS = (b'<meta name="generator" content="sessiond', b'{"format":"sessiond-session')
+_MARKS = (
+    b'<meta name="generator" content="sessiond',
+    b'<meta name="generator" content="sess export html',
+    b'{"format":"sessiond-session',
+)
 NOTE = b"---\nsource: sessiond\n"  # how a note of a tree begins
 DATABASE = 0x73657373  # the application_id of exported databases: "sess"
 OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index

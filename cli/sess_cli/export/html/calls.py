@@ -482,7 +482,7 @@ def _numbered(source: str, path: str, numbers: Iterable[int | str]) -> str:
     code = highlight.coloured(text(source), highlight.family_of_path(path))
     gutter = "\n".join(map(str, numbers))
     return markup.fold(
-        f'<div class="lines" tabindex="0" role="region" aria-label="Code">'
+        f'<div class="lines" tabindex="0" role="group" aria-label="Code">'
         f'<pre class="gutter" aria-hidden="true">{gutter}</pre>'
         f'<pre class="code"><code>{code}</code></pre></div>',
         source,

@@ -37,7 +37,7 @@ _STATES = {
     "pending": ("…", "no result"),
 }
 _LONG_ANSWER = 6_000
-_SPEAKERS = {"user": "User", "assistant": "Assistant", "thinking": "Thinking"}
+SPEAKERS = {"user": "User", "assistant": "Assistant", "thinking": "Thinking"}
 _LATEST = 253_402_300_799_999  # the last moment of the year 9999
 _QUARTER = 15 * times.MINUTE
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
@@ -72,12 +72,12 @@ class Drawer:
             who, gist = calls.name(item), calls.gist(item, tool)
             body = self._call(item, tool, prefix)
         elif item.type == "user":
-            who, body = _SPEAKERS["user"], prompt_body(item)
+            who, body = SPEAKERS["user"], prompt_body(item)
             classes += [f"u-{item.label}"] if item.label in (labels.BASH, labels.COMMAND) else []
         elif item.type == "assistant":
-            who, body = _SPEAKERS["assistant"], _answer(item.text)
+            who, body = SPEAKERS["assistant"], _answer(item.text)
         elif item.type == "thinking":
-            who, body = _SPEAKERS["thinking"], _thought(item.text)
+            who, body = SPEAKERS["thinking"], _thought(item.text)
             classes.append("quiet")
         elif item.type == "summary":
             who, gist, body = _summary(item)

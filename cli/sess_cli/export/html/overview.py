@@ -46,7 +46,7 @@ _KEYS = (
     ("?", "this list"),
 )
 _TOP = """\
-<div class="toolbar js-only" role="group" aria-label="Toolbar">
+<div class="toolbar js-only" role="region" aria-label="Toolbar">
 <button type="button" id="show-outline" aria-expanded="false" \
 aria-controls="outline"><span aria-hidden="true">☰</span> Prompts</button>
 <form role="search" id="search"><input type="search" id="query" placeholder="Search  /" \
@@ -217,6 +217,7 @@ class Strip:
         ended = amounts.clock(self._last, utc=self._utc)
         height = _LANE_HEIGHT * len(_LANES)
         yield (
+            '<section aria-label="Overview">'
             '<div class="strip" id="strip" tabindex="0" role="slider" aria-label="Timeline"'
             f' aria-valuemin="0" aria-valuemax="{STRIP_WIDTH}" aria-valuenow="0"'
             f' aria-valuetext="{begun}">'
@@ -229,13 +230,13 @@ class Strip:
                 yield f'<path class="l-{lane}" d="{_strokes(columns[lane], middle)}"/>'
         yield (
             f'<line id="here" x1="0" x2="0" y1="0" y2="{height}"/></svg></div>'
-            f'<p class="axis"><time>{begun}</time><span>'
+            f'<p class="axis"><time>{begun}</time><span class="legend">'
         )
         for lane in _LANES:
             if columns[lane]:
-                yield f'<i class="l-{lane}"></i>{_LANE_NAMES[lane]} '
+                yield f'<span><i class="l-{lane}"></i>{_LANE_NAMES[lane]}</span> '
         last = ended[11:] if ended[:10] == begun[:10] else ended
-        yield f"</span><time>{last}</time></p>\n"
+        yield f"</span><time>{last}</time></p></section>\n"
 
     def _columns(self) -> dict[str, set[int]]:
         """The columns with marks, by lane; at most STRIP_WIDTH, however long the session."""

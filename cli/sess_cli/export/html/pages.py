@@ -85,7 +85,8 @@ def write(
     for number, body in enumerate(session.bodies, 1):
         links = navigation(number, total)
         below = f'<p class="about">Page {number} of {total}</p>'
-        whole = "\n".join([_heading(story.title, below), links, "<main>", body, "</main>", links])
+        lower = navigation(number, total, name="Pages, again")
+        whole = "\n".join([_heading(story.title, below), links, "<main>", body, "</main>", lower])
         title = f"{story.title} - page {number}"
         size += _put(folder, page_name(number), title, whole, lock)
     index = _index(story, session, repository, utc=utc)
@@ -212,7 +213,7 @@ def _tally_name(item: Item) -> str:
     kind = meaning.kind_of(item)
     if kind == kinds.FETCH:
         return "search" if meaning.says(item, "query") else "fetch"
-    return kind if kind == meaning.TODO else (item.tool or "tool").lower()
+    return kind if kind == meaning.TODO else item.tool or "tool"
 
 
 # -- files
@@ -306,7 +307,7 @@ def _index(story: Story, session: _Session, repository: Repository | None, *, ut
             '<main class="timeline">',
             *(listed or ['<p class="nothing">This session has no messages.</p>']),
             "</main>",
-            links,
+            navigation(0, len(session.packed), name="Pages, again"),
             _DIALOG,
             data,
         ]
@@ -341,15 +342,16 @@ def _counts(story: Story, session: _Session) -> str:
 
 
 def _prompt_entry(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
-    name, number, when, said = "Before the first prompt", "Before the first prompt", "", ""
+    number, when, name, said = "Before the first prompt", "", "", ""
     if prompt.item is not None:
         number, when = f"#{prompt.number}", _moment(prompt.item.ts, utc=utc)
-        name = f"Prompt {prompt.number}, {markup.line(prompt.item.text, 100)}"
+        begins = markup.text(markup.line(prompt.item.text, 100))
+        name = f'<span class="unseen">: {begins}</span>' if begins else ""
         said = f'<div class="said">{_prompt_beginning(prompt.item)}</div>'
     pieces = [
         f'<article class="prompt" id="prompt-{prompt.number}">',
         f'<div class="asked"><h2><a href="{page_name(prompt.page)}#{prompt.anchor}"',
-        f' aria-label="{markup.attr(name)}"><b>{number}</b>{when}</a></h2>{said}</div>',
+        f"><b>{number}</b>{when}{name}</a></h2>{said}</div>",
     ]
     if prompt.tools:
         tally = " · ".join(f"{count:,} {name}" for name, count in prompt.tools.most_common())
@@ -416,7 +418,7 @@ def page_name(number: int) -> str:
     return f"page-{number:03}.html"
 
 
-def navigation(current: int, total: int) -> str:
+def navigation(current: int, total: int, *, name: str = "Pages") -> str:
     """Links: Index, Prev, page numbers, Next; 0 is the index, and alone if there is one page."""
     links = [_page_link("Index", 0, current, rel="up")]
     if total > 1 or (total and not current):
@@ -431,7 +433,7 @@ def navigation(current: int, total: int) -> str:
             links.append(_page_link(str(number), number, current))
             before = number
         links.append(_page_link("Next →", current + 1, current, off=current >= total, rel="next"))
-    return f'<nav class="pages" aria-label="Pages">{"".join(links)}</nav>'
+    return f'<nav class="pages" aria-label="{name}">{"".join(links)}</nav>'
 
 
 def _page_link(name: str, number: int, current: int, *, off: bool = False, rel: str = "") -> str:

@@ -127,7 +127,7 @@ class _Page:
         if name == "table":
             if closing:
                 return "</table></div>"
-            return '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
+            return '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'
         if name[0] == "h" and name[1:] in "123456":
             return f"<{closing}h{self._level(int(name[1:]), closing)}>"
         if name == "input":

@@ -8,6 +8,7 @@ the window from it, and searches the rest as text.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock
 
 _AT_ONCE = 60  # rows outside `<noscript>`
-_SHOWN = 120  # characters of the input in the row
+_SHOWN = 400  # characters of a row, which the width of the window cuts: more than the widest has
 _DEEPEST = 4  # levels of subagents that are indented further
 _TARGETS = frozenset({"read", "search"})
 _FILES = frozenset({"edit", "write"})
-_NAMED = {"user": "User", "thinking": "Thinking", "system": "System", "summary": "Summary"}
+_NAMED = {**cards.SPEAKERS, "system": "System", "summary": "Summary"}
+_WRAPPING = re.compile(r"</?[a-z][a-z_-]{0,40}>")  # of what an agent adds to a text
 _SIGNS = {"+": "add", "-": "del", "@": "at"}
 _SECTIONS = {"user": "Message", "assistant": "Response"}
 _MARKS = {
@@ -43,7 +45,7 @@ _PENDING = '<span class="status" title="no result">…</span>'
 
 def write(story: Story, out: BinaryIO, *, utc: bool = False, lock: Lock | None = None) -> None:
     """The whole session, subagents included, as one file."""
-    rows = Rows(story, utc=utc)
+    rows = Rows(utc=utc)
     drawn = [*rows.of(story, "evt-", 0)]
     for number, child in enumerate(story.loose):
         drawn += rows.of(child, f"evt-agent{number}-", 1)
@@ -66,10 +68,9 @@ def _body(top: str, drawn: list[str]) -> Iterator[str]:
 class Rows:
     """Draws events and counts calls by tool."""
 
-    def __init__(self, story: Story, *, utc: bool) -> None:
+    def __init__(self, *, utc: bool) -> None:
         self.calls: Counter[str] = Counter()
         self._utc = utc
-        self._speaker = story.row.agent.capitalize() or "Assistant"
         self._day = ""
 
     def of(self, story: Story, prefix: str, depth: int) -> Iterator[str]:
@@ -90,9 +91,9 @@ class Rows:
             f'<details class="{classes}" id="{anchor}" data-type="{attr(item.type)}"{tool}'
             f"{self._new_day(item)}>"
             f'<summary class="event-header">{self._time(item)}{self._label(item)}'
-            f'<{tag} class="input">{escaped(_in_short(item))}</{tag}>{_measured(item)}'
-            f'<a class="link" href="#{anchor}" aria-label="Link to this event">#</a></summary>'
-            f'<div class="event-body">{"".join(_sections(item))}</div></details>'
+            f'<{tag} class="input">{escaped(_in_short(item))}</{tag}>{_measured(item)}</summary>'
+            f'<div class="event-body"><a class="link" href="#{anchor}">Link to this event</a>'
+            f"{''.join(_sections(item))}</div></details>"
         )
 
     def _new_day(self, item: Item) -> str:
@@ -115,8 +116,6 @@ class Rows:
     def _label(self, item: Item) -> str:
         if item.type == "tool_use":
             name, kind = item.tool or "tool", f"call {meaning.kind_of(item)}"
-        elif item.type == "assistant":
-            name, kind = self._speaker, "assistant"
         else:
             name, kind = _NAMED.get(item.type, item.type), _class(item.type)
             if item.label:
@@ -139,12 +138,13 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
         tools = f'<optgroup label="Tools">{tools}</optgroup>'
     plain = unmarked(story.title)
     return (
-        f'<header>\n<div class="facts"><span class="id">{escaped(story.row.session[:8])}</span>'
+        '<header>\n<div class="facts">'
+        f'<h1 class="title" title="{attr(plain)}">{escaped(plain)}</h1>'
+        f'<span class="id">{escaped(story.row.session[:8])}</span>'
         f"<span>{when}</span>{f'<span>{spent}</span>' if spent else ''}"
         f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
         f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
         f"{failures}"
-        f'<h1 class="title" title="{attr(plain)}">{escaped(plain)}</h1>'
         f"{shell.THEME_BUTTON}</div>\n"
         '<div class="filters" id="filters" hidden>'
         '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
@@ -164,10 +164,23 @@ def _class(name: str) -> str:
 
 
 def _in_short(item: Item) -> str:
-    line = " ".join((item.summary if item.type == "tool_use" else item.text[: 8 * _SHOWN]).split())
+    if item.type == "tool_use":
+        said = item.summary or _first_text(item.given)
+    else:
+        said = item.text[: 8 * _SHOWN]
+        said = said if item.type == "user" else _WRAPPING.sub(" ", said)
+    line = " ".join(said.split())
     if not line and item.pictures:
         line = amounts.plural(len(item.pictures), "image")
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+
+
+def _first_text(value: Any) -> str:
+    """What a call without a summary says first, such as its question."""
+    if isinstance(value, str):
+        return value
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(_first_text, inside)), "")
 
 
 def _measured(item: Item) -> str:

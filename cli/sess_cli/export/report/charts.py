@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -34,6 +35,8 @@ _BELOW = 24
 _TALL = _ABOVE + _HEIGHT + _BELOW
 _WIDEST = 6.0  # percent of the chart for one column
 _DENSE = 40  # more columns than fit the width of a phone
+DENSE = '<svg class="columns dense"'
+_SWIPE = "The newest are shown: scroll for what came before."
 _CENTRED = 14  # few enough for names centred below them
 _CELL = 14
 _SQUARE = 11
@@ -93,7 +96,12 @@ def _chart(classes: str, label: str, inside: str) -> str:
 
 
 def _plot(label: str, scale: str, drawing: str) -> str:
-    return _chart("plot", label, f'{scale}<div class="scroll">{drawing}</div>')
+    """Arrow keys move in what scrolls; on a narrow screen a line says that it does."""
+    hint = "" if DENSE not in drawing else f'<p class="note swipe">{_SWIPE}</p>'
+    return (
+        f'<div class="chart plot">{scale}<div class="scroll" tabindex="0" role="group"'
+        f' aria-label="{text(label)}">{drawing}</div></div>{hint}'
+    )
 
 
 def _first(rows: Sequence[Row]) -> str:
@@ -200,9 +208,10 @@ def _ridge(chart: Chart, row: Row, marks: Sequence[int]) -> str:
 def stacks(section: Section, chart: Chart) -> Drawing:
     """Columns of several series, with their legend."""
     drawing, note = columns(section, chart)
+    named = short_names([each.head for each in _drawn(chart)], 40)
     keys = [
-        (each.colour, short_name(each.head, 40), _brief(each)(amount(chart.total or {}, each.key)))
-        for each in _drawn(chart)
+        (each.colour, name, _brief(each)(amount(chart.total or {}, each.key)))
+        for each, name in zip(_drawn(chart), named, strict=True)
     ]
     return (_legend(keys) if drawing else "") + drawing, note
 
@@ -271,11 +280,14 @@ def _stacked(
         for at, row in enumerate(values)
     )
     centred = len(values) <= _CENTRED
-    names = "".join(
-        f'<text x="{at * slot + (slot / 2 if centred else 0):.3f}%" y="{_TALL - 5}"'
-        f' text-anchor="{"middle" if centred else "start"}">{text(name)}</text>'
-        for at, name in axis.marks()
-    )
+    names = ""
+    for at, name in axis.marks():
+        last = at == len(values) - 1
+        x = at + (0.5 if centred else last)
+        anchor = "middle" if centred else "end" if last else "start"
+        names += (
+            f'<text x="{x * slot:.3f}%" y="{_TALL - 5}" text-anchor="{anchor}">{text(name)}</text>'
+        )
     return (
         f'<svg class="columns{" dense" if len(values) > _DENSE else ""}" width="100%"'
         f' height="{_TALL}" role="img" aria-label="{text(chart.title)}">{lines}{drawn}{names}</svg>'
@@ -489,12 +501,24 @@ def text(value: str) -> str:
     return html.escape(flat(value), quote=True)
 
 
-def short_name(value: str, width: int, *, from_end: bool = False) -> str:
+def short_name(value: str, width: int) -> str:
     """A name cut to a width, whole in its tooltip, with its own text direction."""
-    shown = flat(value)
-    cut = (layout.cut_start if from_end else layout.cut)(shown, width)
-    whole = f' title="{html.escape(shown, quote=True)}"' if cut != shown else ""
-    return f"<bdi{whole}>{html.escape(cut, quote=True)}</bdi>"
+    return short_names([value], width)[0]
+
+
+def short_names(values: Sequence[str], width: int, *, from_end: bool = False) -> list[str]:
+    """The same for several: those that would be cut to the same are whole."""
+    cut = layout.cut_start if from_end else layout.cut
+    whole = [*map(flat, values)]
+    alike = Counter(cut(shown, width) for shown in {*whole})
+    return [_name(shown, cut(shown, width), alike) for shown in whole]
+
+
+def _name(whole: str, cut: str, alike: Mapping[str, int]) -> str:
+    if cut == whole or alike[cut] > 1:
+        return f"<bdi>{html.escape(whole, quote=True)}</bdi>"
+    title = html.escape(whole, quote=True)
+    return f'<bdi title="{title}">{html.escape(cut, quote=True)}</bdi>'
 
 
 def whole_name(value: str) -> str:

@@ -18,6 +18,7 @@ from sess_cli.export.report.charts import (
     flat,
     said,
     short_name,
+    short_names,
     text,
 )
 from sess_cli.render import amounts, layout, tallies
@@ -118,11 +119,11 @@ def _table(section: Section, chart: Chart) -> str:
     if not cells:
         return ""
     heads = "".join(
-        f'<th scope="col">{short_name(column.head, 40)}</th>' for column in chart.columns
+        f'<th scope="col">{head}</th>'
+        for head in short_names([column.head for column in chart.columns], 40)
     )
-    rows = "".join(
-        _row(short_name(head, 60, from_end=True), row) for head, row in cells[:_MOST_ROWS]
-    )
+    named = short_names([head for head, _ in cells[:_MOST_ROWS]], 60, from_end=True)
+    rows = "".join(_row(head, row) for head, (_, row) in zip(named, cells, strict=False))
     foot = note = ""
     if chart.total is not None:
         total = [cell(column, chart.total) for column in columns]
@@ -223,7 +224,10 @@ def _excluded(models: Sequence[Row], total: Row) -> str:
     unpriced = {row["model"]: row["unpriced_requests"] for row in models}
     ranked = sorted(filter(unpriced.get, unpriced), key=lambda model: (-unpriced[model], model))
     if ranked:
-        listed = ", ".join(f"{short_name(m, 40)} ({unpriced[m]:,})" for m in ranked[:_NAMED])
+        named = short_names(ranked[:_NAMED], 40)
+        listed = ", ".join(
+            f"{name} ({unpriced[m]:,})" for name, m in zip(named, ranked, strict=False)
+        )
         if more := len(ranked[_NAMED:]):
             listed += f" and {amounts.plural(more, 'more model')}"
         notes += (

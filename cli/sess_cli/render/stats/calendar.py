@@ -155,7 +155,9 @@ def calendar_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> 
     span = f", {days[0]['day']} to {days[-1]['day']}" if days else ""
     facts = [
         ("active", f"{amounts.plural(len(days), 'day')}{span}"),
-        ("streak", f"{amounts.plural(current, 'day')}, longest {longest}"),
+        ("streak", f"{amounts.plural(current, 'day')}, longest {longest}")
+        if current
+        else ("longest streak", amounts.plural(longest, "day")),
     ]
     if days:
         most = max(calendar.days, key=lambda day: (overview.busy(calendar.days[day]), day))

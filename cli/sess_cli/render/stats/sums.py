@@ -55,9 +55,9 @@ class Axis:
     columns: list[str]
 
     def marks(self) -> list[tuple[int, str]]:
-        """A few evenly spaced columns to label, and their short names."""
+        """A few evenly spaced columns to label, the last among them, and their short names."""
         every = max(1, -(-len(self.columns) // _MARKS))
-        chosen = range(0, len(self.columns), every)
+        chosen = range((len(self.columns) - 1) % every, len(self.columns), every)
         years = [self.columns[place][:4] for place in chosen]
         changes = [True, *(a != b for a, b in pairwise(years))]
         return [

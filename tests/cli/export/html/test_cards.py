@@ -209,7 +209,7 @@ def test_a_patch_is_a_diff_and_kept_as_given():
 def test_a_written_file_is_highlighted_beside_its_line_numbers():
     html = body(call("Write", {"file_path": "a.py", "content": 'import os\nx = "1"\n'}))
     assert html == (
-        '<div class="lines" tabindex="0" role="region" aria-label="Code">'
+        '<div class="lines" tabindex="0" role="group" aria-label="Code">'
         '<pre class="gutter" aria-hidden="true">1\n2</pre><pre class="code"><code>'
         '<span class="hk">import</span> os\nx = <span class="hs">"1"</span></code></pre></div>'
     )

@@ -77,7 +77,7 @@ DRAWN = {
         '<p><span class="unlinked">a</span> <span class="target">(docs/a.md)</span></p>'
     ),
     "|a|b|\n|:-|-:|\n|1|2|": (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead><tr>'
+        '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead><tr>'
         '<th class="left">a</th><th class="right">b</th></tr></thead><tbody><tr>'
         '<td class="left">1</td><td class="right">2</td></tr></tbody></table></div>'
     ),

@@ -101,8 +101,8 @@ def test_the_index_draws_prompts_as_the_pages_do(world, written, asked, drawn):
 def test_a_prompt_in_the_index_is_named_in_its_heading_and_no_block_is_in_it(world, written):
     index = written(world.transcript().prompt('# The "plan"\n\ntext'))["index.html"]
     [heading] = re.findall(r"<h2>(.*?)</h2>", index)
-    assert 'aria-label="Prompt 1, # The &quot;plan&quot; text"' in heading
-    assert re.findall(r"<(\w+)", heading) == ["a", "b", "time"]
+    assert '<span class="unseen">: # The "plan" text</span>' in heading, "no label hides the words"
+    assert re.findall(r"<(\w+)", heading) == ["a", "b", "time", "span"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_results_and_continuations_begin_no_prompt(world, written):
     assert stats(files).startswith("1 prompt · ")
     assert "3 tool calls" in stats(files)
     tools = re.findall(r'<p class="tools">([^<]*)', files["index.html"])
-    assert tools == ["2 bash · 1 read"], "what followed the continuation belongs to the prompt"
+    assert tools == ["2 Bash · 1 Read"], "what followed the continuation belongs to the prompt"
     folded = must(
         re.search(r'<details class="continuation">(.*?)</article>', files["page-001.html"])
     )
@@ -196,7 +196,7 @@ def test_the_index_lists_prompts_with_tools_long_answers_and_commits(world, writ
         ("2", "2026-02-01T10:00:10.000Z", "next"),
     ]
     assert re.findall(r"<h\d", index) == ["<h1", "<h2", "<h2"]
-    assert re.findall(r'<p class="tools">([^<]*)', index) == ["3 search · 1 todo · 1 bash"]
+    assert re.findall(r'<p class="tools">([^<]*)', index) == ["3 search · 1 todo · 1 Bash"]
     assert re.findall(r'<div class="answer">.*?</a>', index)[0].count("A long answer.") == 30
     assert ">short<" not in index
     commit = must(re.search(r'<article class="commit">.*?</article>', index))[0]

@@ -83,13 +83,13 @@ def test_the_header_has_id_start_duration_calls_and_failures(world, page):
     facts = must(re.search(r'<div class="facts">(.*?)</div>', html))[1]
     spans = [plain(one) for one in re.findall(r"<(?:h1|span)[^>]*>(.*?)</(?:h1|span)>", facts)]
     assert spans == [
+        "fix it",
         "11111111",
         "2026-02-01 10:00:01",
         "4.0s",
         "1 prompt",
         "2 tool calls",
         "1 failed",
-        "fix it",
     ]
 
 
@@ -121,21 +121,21 @@ def test_every_event_is_a_row_with_number_kind_and_tool(world, page):
         must(re.search(r'<span class="tool ([\w ]+)">([^<]*)', row)).groups() for row in rows
     ] == [
         ("user", "User"),
-        ("assistant", "Claude"),
+        ("assistant", "Assistant"),
         ("call read", "Read"),
     ]
     assert ["\u2713" in row or "\u2717" in row for row in rows] == [False, False, True]
     assert "10:00:01" in rows[0]
 
 
-def test_a_row_cuts_its_input_at_120_characters_and_its_body_nothing(world, page):
+def test_the_width_cuts_a_row_and_nothing_its_body(world, page):
     t = world.transcript()
     long = "echo " + "x" * 5000
     html = page(t.call("c1", command=long), t.result("c1", "y" * 300_000))
     (row,) = rows_of(html)
     head, body = row.split('<div class="event-body">')
     shown = must(re.search(r'<span class="input">([^<]*)</span>', head))[1]
-    assert len(shown) == 120
+    assert len(shown) == 400, "more than the widest window shows"
     assert shown.endswith("…")
     assert long in body
     assert "y" * 300_000 in body
@@ -166,7 +166,8 @@ def test_every_argument_is_shown_once(world, page):
     edit = {"file_path": "/a.py", "old_string": "one", "new_string": "two", "replace_all": True}
     (row,) = rows_of(page(t.call("c1", "Edit", **edit)))
     body = plain(row.split('<div class="event-body">')[1])
-    assert body == 'File\n/a.pyChange\n-one\n+twoArguments\n{\n  "replace_all": true\n}'
+    shown = 'File\n/a.pyChange\n-one\n+twoArguments\n{\n  "replace_all": true\n}'
+    assert body == f"Link to this event{shown}"
 
 
 def test_subagents_follow_the_call_that_started_them(world, page):
@@ -246,3 +247,32 @@ def test_no_element_has_a_style_a_handler_or_an_address(world, page):
     assert not re.search(r'<[^>]+ (?:style|on\w+)="', html)
     assert "http://" not in html
     assert "https://" not in html
+
+
+def test_a_row_has_one_stop_and_no_link_inside_its_summary(world, page):
+    t = world.transcript()
+    html = page(t.prompt("go"), t.call("c1", command="ls"), t.result("c1", "a"))
+    for summary in re.findall(r"<summary.*?</summary>", html, re.DOTALL):
+        assert not re.search(r"<(a|button|input)\b", summary)
+
+
+def test_a_call_without_a_summary_begins_with_what_it_says(world, page):
+    t = world.transcript()
+    asked = {"questions": [{"question": "Black or green?", "options": [{"label": "Green"}]}]}
+    (row,) = rows_of(page(t.call("c1", "AskUserQuestion", **asked)))
+    assert '<span class="input">Black or green?</span>' in row
+
+
+def test_what_an_agent_wraps_a_notice_in_is_not_shown_in_its_row(world, page):
+    t = world.transcript()
+    queued = {"type": "queued_command", "prompt": "<ide_selection>the pot</ide_selection> brew"}
+    html = page(t.prompt("go"), t.record("attachment", None, attachment=queued))
+    assert "&lt;ide_selection" not in "".join(re.findall(r"<summary.*?</summary>", html, re.DOTALL))
+
+
+def test_a_timeline_may_replace_itself(world, page, tmp_path):
+    from sess_cli.export import files
+
+    path = tmp_path / "timeline.html"
+    path.write_text(page(world.transcript().prompt("go")))
+    files.check_replacing(str(path), force=False)

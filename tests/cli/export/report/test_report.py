@@ -320,9 +320,41 @@ def test_a_picture_of_the_calendar_needs_no_browser(spent):
         assert picture.width == 2400
         found: list[Any] = must(drawn.getcolors(1 << 24))
         colours = {colour for _, colour in found}
-        assert {tuple(bytes.fromhex(shade[1:])) for shade in calendar_png._SHADES} <= colours
+        assert {
+            tuple(bytes.fromhex(shade[1:])) for shade in calendar_png.COLOURS["dark"].shades
+        } <= colours
     with Image.open(spent.root / "empty.png") as picture:
         assert picture.width == 2400
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_grid_of_the_picture_ends_at_its_margins(spent, theme):
+    """A year of days fills the width between them; nothing is drawn outside."""
+    from PIL import Image, ImageChops
+
+    t = spent.transcript("33333333-3333-4333-8333-333333333333")
+    t.append(t.prompt("long ago", timestamp="2025-03-01T10:00:00.000Z"))
+    spent.ingest()
+    path = str(spent.root / "calendar.png")
+    with index(spent) as db:
+        calendar_png.write(db, Stats(zone=UTC), path, theme)
+    colours = calendar_png.COLOURS[theme]
+    with Image.open(path) as picture, picture.convert("RGB") as drawn:
+        blank = Image.new("RGB", drawn.size, colours.background)
+        left, _, right, _ = must(ImageChops.difference(drawn, blank).getbbox())
+    margin = 2 * calendar_png._MARGIN
+    assert margin <= left <= margin + 6, "letters have a bearing"
+    assert right in (2400 - margin, 2400 - margin + 1)
+
+
+def test_no_streak_is_no_fact_to_show(spent, monkeypatch):
+    said = []
+    monkeypatch.setattr(calendar_png._Picture, "_say", lambda *given, **_: said.append(given[3]))
+    with index(spent) as db:
+        calendar_png.write(db, Stats(zone=UTC), str(spent.root / "calendar.png"))
+    assert "longest streak" in said
+    assert "current streak" not in said
+    assert "0 days" not in said
 
 
 def test_without_pillow_one_line_says_what_to_install(spent, monkeypatch):

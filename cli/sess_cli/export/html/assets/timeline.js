@@ -190,7 +190,16 @@
       again();
     }
   });
-  addEventListener("beforeprint", () => blocks.forEach(draw));
+  let unopened = []; // rows that are open only while the page is printed
+  addEventListener("beforeprint", () => {
+    blocks.forEach(draw);
+    unopened = Array.from(list.querySelectorAll(".event:not([open])"));
+    unopened.forEach(show);
+  });
+  addEventListener("afterprint", () => {
+    for (const row of unopened) row.open = false;
+    unopened = [];
+  });
 
   if (rest) rest.remove();
   document.getElementById("filters").hidden = false;

@@ -68,7 +68,15 @@
   for (const chart of document.querySelectorAll(".chart")) {
     const marks = [...chart.querySelectorAll(".mark")];
     const scroll = chart.querySelector(".scroll");
-    if (scroll) scroll.scrollLeft = scroll.scrollWidth; // show the newest first
+    if (scroll) {
+      const more = () => { // edges behind which there is more fade, and with them names that are cut
+        scroll.classList.toggle("before", scroll.scrollLeft > 1);
+        scroll.classList.toggle("after", scroll.scrollLeft < scroll.scrollWidth - scroll.clientWidth - 1);
+      };
+      scroll.scrollLeft = scroll.scrollWidth; // show the newest first
+      scroll.addEventListener("scroll", more, { passive: true });
+      new ResizeObserver(more).observe(scroll);
+    }
     chart.addEventListener("pointermove", (event) => {
       const mark = event.target.closest(".mark");
       if (mark) tell(mark, event.clientX, event.clientY);
@@ -77,7 +85,7 @@
     chart.addEventListener("pointerleave", (event) => {
       if (event.pointerType !== "touch") hide(); // on touch, the tooltip stays after the finger is lifted
     });
-    chart.addEventListener("blur", hide);
+    chart.addEventListener("focusout", hide);
     const walk = (mark) => {
       mark.scrollIntoView({ block: "nearest", inline: "nearest" });
       tell(mark, ...middle(mark));

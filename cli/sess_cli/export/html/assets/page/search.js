@@ -142,7 +142,7 @@ function showFound(progress) {
   const found = document.getElementById("found");
   const more = document.getElementById("elsewhere");
   more.hidden = !elsewhere || !wanted || progress !== undefined;
-  more.textContent = `+${elsewhere.toLocaleString()} hidden`;
+  more.textContent = `${elsewhere.toLocaleString()} more hidden`;
   const counted = total.toLocaleString();
   found.classList.toggle("none", Boolean(wanted) && !total && progress === undefined);
   if (!wanted) found.textContent = "";
