@@ -24,13 +24,12 @@ import apsw
 
 from sess_cli import fresh
 from sess_cli.commands.demo import throw_away
-from sess_cli.commands.restore import write_new
 from sess_cli.render import amounts, layout
 from sess_common import lock, paths, upkeep
 from sess_common.errors import REPAIR, SessError
 from sess_common.program import say
 from sess_common.progress import progress_line
-from sess_schema import __version__, archive, connection, migrate, soundness
+from sess_schema import __version__, archive, connection, migrate, outputs, soundness
 from sess_schema.queries import sources
 from sess_schema.soundness import ArchiveCheck, Finding
 
@@ -485,7 +484,8 @@ def write_bundle(path: str, checks: Sequence[Check]) -> None:
         "index": _counts_of_index(),
     }
     text = json.dumps(report, indent=1) + "\n"
-    write_new(path, iter([text.encode()]), force=False)
+    with outputs.new_file(path) as file:
+        file.write(text.encode())
     say(f'wrote "{path}"; it has no transcript content, but look at it before you send it')
 
 

@@ -75,6 +75,7 @@ Output = Annotated[
     str | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is no earlier export.")]
 NoRedact = Annotated[
     bool, typer.Option("--no-redact", help="Do not mask secrets and home directories.")
 ]

@@ -237,44 +237,17 @@ def _show_list(db: apsw.Connection, sources: list[SourceRow], *, as_json: bool) 
 
 def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
     """Write a private file, completely or not at all, and never through a link."""
+    from sess_schema import outputs
+
     if os.path.islink(path):
         raise SessError(f'"{path}" is a symbolic link', hint="name another file")
-    if os.path.isdir(path) or not os.path.basename(path):
-        raise SessError(f'"{path}" is a directory', hint="name a file")
-    if os.path.exists(path) and not os.path.isfile(path):  # such as /dev/null
-        raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
-    if os.path.lexists(path) and not force:
-        raise SessError(f'"{path}" already exists', hint="`--force` overwrites it")
-    folder, name = os.path.split(os.path.abspath(path))
-    beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.part")
+    outputs.check_target(path)
+    if os.path.lexists(path) and not force:  # even an earlier export
+        raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
     written = 0
-    try:
-        fd = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise SessError(f'cannot write "{path}": {error.strerror}') from error
-    try:
-        with os.fdopen(fd, "wb") as out:
-            for piece in pieces:
-                written += out.write(piece)
-            out.flush()
-            os.fsync(out.fileno())
-        if force:
-            os.replace(beside, path)
-        else:
-            _move_to_free_name(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    with outputs.new_file(path, replace=force) as out:
+        for piece in pieces:
+            written += out.write(piece)
+        out.flush()
+        os.fsync(out.fileno())
     return written
-
-
-def _move_to_free_name(beside: str, path: str) -> None:
-    """A link fails if the name has been taken since; a rename would overwrite it."""
-    try:
-        os.link(beside, path)
-    except FileExistsError:
-        raise SessError(f'"{path}" already exists', hint="`--force` overwrites it") from None
-    except OSError:  # a file system without hard links
-        os.rename(beside, path)
-    else:
-        os.unlink(beside)

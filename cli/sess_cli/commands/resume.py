@@ -11,7 +11,7 @@ import apsw
 import typer
 
 from sess_cli import fresh
-from sess_cli.options import AsJson, Masks, NoSync, Output, SessionId
+from sess_cli.options import AsJson, Force, Masks, NoSync, Output, SessionId
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line, pager
 from sess_common.errors import Exit, SessError
@@ -79,6 +79,7 @@ def handoff(
         ),
     ] = 3000,
     output: Output = None,
+    force: Force = False,
     masks: Masks,
     as_json: AsJson = False,
     no_sync: NoSync = False,
@@ -106,9 +107,9 @@ def handoff(
             _print_brief(raw)
             shared.report_masked(redactor)
             return
-        from sess_cli.export import files
+        from sess_schema import outputs
 
-        with files.new_file(output) as out:
+        with outputs.new_file(output, replace=force) as out:
             out.write(raw)
         shared.report(output, redactor)
 

@@ -9,7 +9,7 @@ import apsw
 import typer
 
 from sess_cli import fresh
-from sess_cli.options import AsJson, Branches, Matching, NoSync, Texts, Utc
+from sess_cli.options import AsJson, Branches, Force, Matching, NoSync, Texts, Utc
 from sess_cli.render.stats import VIEWS
 from sess_cli.terminal import Terminal, json_line
 from sess_common import times
@@ -114,6 +114,7 @@ class Form:
     theme: Annotated[
         Literal["dark", "light"], typer.Option("--theme", help="Colours of the image.")
     ] = "dark"
+    force: Force = False
 
     @property
     def text(self) -> str | None:
@@ -138,6 +139,10 @@ class Form:
         drawable = (None, "calendar" if self.html is None else None)
         if self.is_drawn and (view not in drawable or grouped or text or question.watch):
             raise SessError("--html and --png take only filters", hint="--png draws the calendar")
+        for file in filter(None, (self.html, self.png)):
+            from sess_schema import outputs
+
+            outputs.check_replacing(file, force=self.force)
         if question.watch and (grouped or text):
             raise SessError("--watch cannot be combined with --by, --explain or an output format")
 
@@ -251,12 +256,18 @@ class _Answer:
             if self._form.html is not None:
                 from sess_cli.export.report import page
 
-                page.write(db, self._scope, self._form.html)
+                page.write(db, self._scope, self._form.html, replace=self._form.force)
                 say(f"wrote {self._form.html}")
             if self._form.png is not None:
                 from sess_cli.export.report import calendar_png
 
-                calendar_png.write(db, self._scope, self._form.png, self._form.theme)
+                calendar_png.write(
+                    db,
+                    self._scope,
+                    self._form.png,
+                    self._form.theme,
+                    replace=self._form.force,
+                )
                 say(f"wrote {self._form.png}")
 
     def watch(self, *, sync: bool) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from sess_cli.export import ansi, files
+from sess_cli.export import ansi
 from sess_cli.export.files import Failures, all_or_nothing
 from sess_cli.export.json_values import as_json
 from sess_cli.export.story import Item, Story
 from sess_common import decode, times
-from sess_schema import __version__, objects
+from sess_schema import __version__, objects, outputs
 from sess_schema.archive import Damaged, RecordReader, is_too_deep
 
 if TYPE_CHECKING:
@@ -175,11 +175,13 @@ def _array(out: BinaryIO, values: Iterator[bytes]) -> None:
 # Both open only this new file.
 
 
-def write_database(stories: Iterable[Story], path: str, failures: Failures) -> int:
+def write_database(
+    stories: Iterable[Story], path: str, failures: Failures, *, replace: bool = False
+) -> int:
     """Return the number of sessions, subagents included; the file is complete or absent."""
     from sqlite_utils import Database  # takes longer to import than all else
 
-    with files.new_path(path) as partial:
+    with outputs.new_path(path, replace=replace) as partial:
         db = Database(partial)
         try:
             return _fill(db, stories, failures)
@@ -207,7 +209,7 @@ def _fill(db: Database, stories: Iterable[Story], failures: Failures) -> int:
 
 
 def _tables(db: Database) -> None:
-    db.execute(f"PRAGMA application_id = {files.DATABASE}")
+    db.execute(f"PRAGMA application_id = {outputs.DATABASE}")
     text, number = str, int
     db.table("sessions").create(
         {

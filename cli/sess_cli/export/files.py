@@ -1,22 +1,18 @@
-"""Where exports go: to private files, whole or not at all; to terminals, escaped; to a gist."""
+"""Where exports go besides files: to folders, to terminals, escaped, and to a gist."""
 
 from __future__ import annotations
 
-import atexit
 import codecs
-import errno
 import io
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from secrets import token_hex
+from contextlib import contextmanager
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from sess_cli.terminal import inert
-from sess_common import paths
 from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
 from sess_common.program import counted, say
@@ -24,115 +20,13 @@ from sess_common.program import counted, say
 if TYPE_CHECKING:
     from sess_cli.export.story import Story
 
-_PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
-_HEAD = 4096  # bytes within which an export says who made it
-_MARKS = (
-    b'<meta name="generator" content="sessiond',
-    b'<meta name="generator" content="sess export html',
-    b'{"format":"sessiond-session',
-)
-NOTE = b"---\nsource: sessiond\n"  # how a note of a tree begins
-DATABASE = 0x73657373  # the application_id of exported databases: "sess"
-OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index
-_STATE = ("index.db", "status.json", "sessiond.", "config.toml")
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_PRIVATE_FOLDER = 0o700
 _IN_MEMORY = 8 << 20  # bytes of one session
 _PREVIEW = "https://gistpreview.github.io/?"
-# A signal may arrive before the `try` begins or after its `finally` has run.
-_unfinished: set[str] = set()
-
-
-def check_target(path: str) -> None:
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise SessError(f'no such directory: "{folder}"', hint=f'`mkdir -p "{folder}"`')
-    if os.path.isdir(path):
-        raise SessError(f'"{path}" is a directory', hint="name a file in it")
-    if os.path.exists(path) and not os.path.isfile(path):  # it would be replaced
-        raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
-
-
-def check_replacing(path: str, *, force: bool) -> None:
-    """Refuse to replace what is no earlier export, unless told to."""
-    if os.path.isdir(path):
-        return  # each style knows its own directories
-    check_target(path)
-    if os.path.lexists(path) and not force and not is_export(path):
-        raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
-
-
-def is_export(path: str) -> bool:
-    """Whether the file says that it was made by us."""
-    try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with open(fd, "rb") as file:
-            head = file.read(_HEAD)
-    except OSError:
-        return False
-    if head.startswith(b"SQLite format 3"):
-        return head[68:72] == DATABASE.to_bytes(4, "big")
-    return head.startswith(NOTE) or any(mark in head for mark in _MARKS)
-
-
-def _check_state(path: str) -> None:
-    """Nothing replaces the index, its settings or its logs, whatever is asked for."""
-    home = paths.home()
-    folder, name = os.path.split(os.path.realpath(path))
-    own = {os.path.realpath(place) for place in (home.data, home.config, home.logs)}
-    inside = any(folder == place or folder.startswith(place + os.sep) for place in own)
-    taken = name.startswith(_STATE) or os.path.lexists(path)
-    if inside and taken and name != OPENED and not is_export(path):
-        raise SessError(
-            f'"{path}" belongs to sessiond itself', hint="write somewhere else with `-o`"
-        )
 
 
 def make_folder(path: str) -> None:
     os.makedirs(path, mode=_PRIVATE_FOLDER, exist_ok=True)
-
-
-@contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
-    with new_path(path) as partial, open(partial, "wb") as file:
-        yield file
-
-
-@contextmanager
-def new_path(path: str) -> Iterator[str]:
-    """The name of a temporary file next to `path`, which replaces it at the end."""
-    check_target(path)
-    _check_state(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    partial = os.path.join(folder, f".sess-{token_hex(6)}")
-    _unfinished.add(partial)
-    try:
-        try:
-            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
-        except OSError as error:  # the error should name the file that was asked for
-            raise OSError(error.errno, error.strerror, path) from None
-        yield partial
-        os.chmod(partial, _PRIVATE)
-        os.replace(partial, path)
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise SessError(
-                f'no space left for "{path}"', hint="free some, or write elsewhere with `-o`"
-            ) from error
-        raise
-    finally:
-        _remove(partial)
-
-
-def _remove(partial: str) -> None:
-    with suppress(OSError):
-        os.unlink(partial)
-    _unfinished.discard(partial)
-
-
-@atexit.register
-def _remove_unfinished() -> None:
-    for partial in [*_unfinished]:
-        _remove(partial)
 
 
 # -- several sessions in one export

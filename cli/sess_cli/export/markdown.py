@@ -21,7 +21,7 @@ from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, short
 from sess_common import times
 from sess_common.errors import SessError
 from sess_common.escape import safe
-from sess_schema import edits, kinds, labels
+from sess_schema import edits, kinds, labels, outputs
 from sess_schema.queries.sessions import one_line
 
 _HEADING = 80
@@ -270,15 +270,13 @@ def _write_project(
         with failures.noted(story):
             note = _free_name(_note_name(story, utc=utc), taken)
             path = os.path.join(folder, f"{note}.md")
-            files.check_replacing(path, force=False)
-            with files.new_file(path) as out:
+            with outputs.new_file(path) as out:
                 out.write(_front_matter(_front_facts(story, name, utc=utc)))
                 write(story, out, full=full, utc=utc)
             _remove_older(folder, note)
             count += 1
     index = os.path.join(folder, f"{name}.md")
-    files.check_replacing(index, force=False)
-    with files.new_file(index) as out:
+    with outputs.new_file(index) as out:
         out.write(_front_matter({"project": project, "tags": ["sessiond"]}))
         lines = [f"# {name}", "", *(f"- [[{name}/{note}|{note}]]" for note in _notes(folder, name))]
         out.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
@@ -289,7 +287,7 @@ def _notes(folder: str, index: str) -> Iterator[str]:
     """The notes of this and earlier runs, newest first."""
     for file in sorted(os.listdir(folder), reverse=True):
         note, extension = os.path.splitext(file)
-        if extension == ".md" and note != index and files.is_export(os.path.join(folder, file)):
+        if extension == ".md" and note != index and outputs.is_export(os.path.join(folder, file)):
             yield note
 
 
@@ -373,7 +371,7 @@ def _front_matter(facts: dict[str, Any]) -> bytes:
         for name, value in facts.items()
         if value is not None
     ]
-    return files.NOTE + ("\n".join([*lines, "---", "", ""])).encode("utf-8", "backslashreplace")
+    return outputs.NOTE + ("\n".join([*lines, "---", "", ""])).encode("utf-8", "backslashreplace")
 
 
 def _harmless(value: Any) -> Any:

@@ -17,6 +17,7 @@ from sess_common import lock, paths, upkeep
 from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
 from sess_common.program import counted
+from sess_schema import outputs
 from sess_schema.connection import open_reader
 from sess_schema.queries.sources import skipped_places
 
@@ -45,7 +46,7 @@ def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str 
         passed_over = [{"path": p, "reason": why} for p, why in skipped_places(db)]
     if metrics:
         text = prometheus(daemon, index, sources)
-        sys.stdout.write(text) if metrics == "-" else replace_file(metrics, text)
+        sys.stdout.write(text) if metrics == "-" else _put(metrics, text)
     if metrics or only_health:
         if only_health:
             print(health_in_words(daemon, sources))
@@ -345,14 +346,7 @@ def _seconds(milliseconds: int | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-def replace_file(path: str, text: str) -> None:
-    """Replace the file at once: a collector may read it at any moment, as another user."""
-    beside = f"{path}.{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(beside, flags, 0o644), "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), 0o644)
-            file.write(text)
-        os.replace(beside, path)
-    except OSError as error:
-        raise SessError(f'cannot write "{path}": {error.strerror}') from error
+def _put(path: str, text: str) -> None:
+    """Replace earlier figures at once: a collector may read them at any moment, as another user."""
+    with outputs.new_file(path, mode=0o644) as file:
+        file.write(text.encode())

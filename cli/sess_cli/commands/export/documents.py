@@ -246,17 +246,18 @@ def sqlite(
     from sess_cli.export import data, files
     from sess_cli.export.learning import learn
     from sess_cli.export.story import Story
+    from sess_schema import outputs
 
     if output == "-":
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
     listing = which.checked_listing(utc=utc, alone=True, all_if_none=True)
-    files.check_target(output)
+    outputs.check_target(output)
     writing.check(output)
     redactor, failures = writing.redactor, files.Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = which.rows(db, listing)
         learn(db, rows, redactor)
         stories = (Story(db, row, redactor, images=False) for row in rows)
-        data.write_database(stories, output, failures)
+        data.write_database(stories, output, failures, replace=writing.force)
         shared.report(output, redactor)
     shared.report_failed(failures)

@@ -244,9 +244,9 @@ class _Picture:
             _need_extra()
 
     def film(self, story: Story, options: FilmOptions, path: str, *, captions: bool) -> None:
-        from sess_cli.export import files
         from sess_cli.export.film import encode
         from sess_cli.export.film.fonts import grid
+        from sess_schema import outputs
 
         columns, lines = grid(self.width, self.height, self.font_size)
         film = options.film(story, columns, lines, fps=self.fps, max_output=self.max_output)
@@ -264,16 +264,16 @@ class _Picture:
         for warning in warnings:
             say(warning)
         if captions:
-            with files.new_file(_beside(path)) as file:
+            with outputs.new_file(_beside(path), replace=True) as file:
                 file.writelines(line.encode("utf-8", "replace") for line in encode.webvtt(film))
 
     def film_by_vhs(self, story: Story, options: FilmOptions, path: str) -> None:
-        from sess_cli.export import files
         from sess_cli.export.film import tape
+        from sess_schema import outputs
 
         name = f"film{os.path.splitext(path)[1].lower()}"
         lines = self.tape(story, options, name)
-        with files.new_file(path) as file:
+        with outputs.new_file(path, replace=True) as file:
             tape.record_tape(lines, name, file)
 
     def tape(self, story: Story, options: FilmOptions, output: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ import apsw
 import typer
 
 from sess_cli import fresh
-from sess_cli.options import Masks, Matching
+from sess_cli.options import Force, Masks, Matching
 from sess_cli.render import amounts
 from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
@@ -106,7 +106,6 @@ Depth = Annotated[
     int | None,
     typer.Option("--depth", metavar="N", min=0, help="Levels of subagents to include; 0 for none."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is no earlier export.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Upload without asking.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the result.")]
 Repo = Annotated[
@@ -124,10 +123,10 @@ class Writing(Masks):
 
     def check(self, output: str | None) -> None:
         """Fail before anything is read, if the file must not be replaced."""
-        from sess_cli.export import files
+        from sess_schema import outputs
 
         if output not in (None, "-"):
-            files.check_replacing(output, force=self.force)
+            outputs.check_replacing(output, force=self.force)
 
     def target(self, output: str | None, name: str) -> str:
         """The file that was asked for and checked, or else the one with the usual name."""
@@ -137,13 +136,13 @@ class Writing(Masks):
 
     def put(self, write: Callable[[BinaryIO], None], output: str, *, json: bool = False) -> None:
         """Write to a file, or to stdout for `-`, and say what was written and masked."""
-        from sess_cli.export import files
+        from sess_schema import outputs
 
         if output == "-":
             write(standard_output(json=json))
             report_masked(self.redactor)
             return
-        with files.new_file(output) as out:
+        with outputs.new_file(output, replace=self.force) as out:
             write(out)
         report(output, self.redactor)
 

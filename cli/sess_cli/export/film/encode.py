@@ -13,11 +13,11 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from sess_cli.export import files
 from sess_cli.export.film import fonts, themes
 from sess_cli.export.film.rows import Film, Look, Row
 from sess_cli.export.film.themes import RGB, Theme, mixed
 from sess_common.errors import Exit, SessError
+from sess_schema import outputs
 
 if TYPE_CHECKING:
     import av
@@ -100,7 +100,7 @@ def write(
     gif = _suffix(path) == ".gif"
     check_name(path, gif=gif)
     painter = _painter(theme, width, height, font_size, fps)
-    with files.new_path(path) as partial:
+    with outputs.new_path(path, replace=True) as partial:
         if gif:
             _write_gif(film, partial, painter, fps=fps, progress=progress)
         else:

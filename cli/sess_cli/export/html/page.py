@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import apsw
 
-from sess_cli.export.files import OPENED, Failures, new_file, open_address
+from sess_cli.export.files import Failures, open_address
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import chunks, markup, overview, shell
 from sess_cli.export.html.cards import Drawer, Workshop
@@ -24,7 +24,7 @@ from sess_cli.render import amounts, tallies
 from sess_cli.resuming import arguments
 from sess_common import paths, times
 from sess_common.program import say
-from sess_schema import labels
+from sess_schema import labels, outputs
 from sess_schema.citations import Citations
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions
@@ -72,9 +72,9 @@ def write(
 
 def open_at(db: apsw.Connection, session: SessionId, event: EventId, *, utc: bool) -> None:
     """Open a session's page in the browser, at one event."""
-    path = paths.home().data / OPENED  # overwritten each time: to keep a page, export it
+    path = paths.home().data / outputs.OPENED  # overwritten each time: to keep a page, export it
     story = Story(db, sessions.by_key(db, session), usual_redactor())
-    with new_file(str(path)) as out:
+    with outputs.new_file(str(path)) as out:
         write(story, out, Look(level="everything", utc=utc))
     address = f"{path.as_uri()}#{Citations(db).key(event, session)}"
     say(address)

@@ -14,7 +14,6 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from sess_cli.export import json_values, meaning
-from sess_cli.export.files import new_file
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import cards, markup, prose, shell
 from sess_cli.export.html.cards import Drawer
@@ -22,7 +21,7 @@ from sess_cli.export.story import Commit, Item, Story
 from sess_cli.render import amounts
 from sess_common import times
 from sess_common.errors import SessError
-from sess_schema import kinds, labels
+from sess_schema import kinds, labels, outputs
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock
@@ -221,7 +220,7 @@ def _tally_name(item: Item) -> str:
 
 def _put(folder: str, name: str, title: str, body: str, lock: Lock | None) -> int:
     whole = _document(title, body, lock)
-    with new_file(os.path.join(folder, name)) as file:
+    with outputs.new_file(os.path.join(folder, name), replace=True) as file:
         file.write(whole)
     return len(whole)
 

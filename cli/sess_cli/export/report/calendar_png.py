@@ -10,6 +10,7 @@ from sess_cli.export.report.charts import flat
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import calendar
 from sess_common.errors import Exit, SessError
+from sess_schema import outputs
 from sess_schema.queries.views.overview import busy, read_calendar, streaks
 
 if TYPE_CHECKING:
@@ -49,10 +50,15 @@ COLOURS = {
 }  # fmt: skip
 
 
-def write(db: apsw.Connection, asked: Stats, path: str, theme: str = "dark") -> None:
+def write(
+    db: apsw.Connection,
+    asked: Stats,
+    path: str,
+    theme: str = "dark",
+    *,
+    replace: bool = False,
+) -> None:
     """Write the image, readable only by its owner."""
-    from sess_cli.export.files import new_file
-
     try:
         import PIL  # noqa: F401 - fail before counting
     except ImportError as error:
@@ -63,7 +69,7 @@ def write(db: apsw.Connection, asked: Stats, path: str, theme: str = "dark") -> 
         ) from error
     days = read_calendar(db, asked).days
     picture = _Picture(asked, asked.total(db), days, COLOURS[theme]).drawn()
-    with new_file(path) as file:
+    with outputs.new_file(path, replace=replace) as file:
         picture.save(file, "PNG", optimize=True)
 
 

@@ -25,6 +25,7 @@ from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import report_of
 from sess_cli.render.stats.report import Amount, Chart, Report, Section, ViewOptions
 from sess_common import times
+from sess_schema import outputs
 
 if TYPE_CHECKING:
     import apsw
@@ -38,10 +39,8 @@ _NAMED = 8  # models without a price
 _MOST_ROWS = 2000  # of a table
 
 
-def write(db: apsw.Connection, asked: Stats, path: str) -> None:
+def write(db: apsw.Connection, asked: Stats, path: str, *, replace: bool = False) -> None:
     """Write the report, readable only by its owner."""
-    from sess_cli.export.files import new_file
-
     options = ViewOptions(now=times.now_ms())
     views = [report_of(view, db, asked, options) for view in _VIEWS]
     session = None
@@ -49,7 +48,7 @@ def write(db: apsw.Connection, asked: Stats, path: str) -> None:
         stored = db.execute("SELECT native_id FROM sessions WHERE id = ?", (asked.session,))
         session = str(stored.get)
     page = _document(asked, views, session)
-    with new_file(path) as file:
+    with outputs.new_file(path, replace=replace) as file:
         file.write(page.encode("utf-8", "backslashreplace"))
 
 

@@ -21,7 +21,9 @@ from sess_cli.export.learning import learn, repeated
 from sess_cli.export.site import lists, plan
 from sess_cli.export.site.plan import ListedSession, Manifest
 from sess_cli.export.story import Item, Story
+from sess_common.errors import SessError
 from sess_redaction import Redactor
+from sess_schema import outputs
 from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
@@ -151,7 +153,12 @@ class Site:
             return None
 
     def _path(self, name: str) -> str:
-        return os.path.join(self._folder, *name.split("/"))
+        path = os.path.join(self._folder, *name.split("/"))
+        if "/" in name and os.path.islink(os.path.dirname(path)):
+            raise SessError(
+                f'"{os.path.dirname(path)}" is a symbolic link', hint="remove it, or use another -o"
+            )
+        return path
 
     def _draw(
         self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None
@@ -238,7 +245,7 @@ class Site:
 def _written(path: str, write: Callable[[BinaryIO], object]) -> int:
     """Return the size of the file."""
     files.make_folder(os.path.dirname(path))
-    with files.new_file(path) as out:
+    with outputs.new_file(path, replace=True) as out:
         write(out)
         return out.tell()
 

@@ -271,8 +271,8 @@ def test_what_an_agent_wraps_a_notice_in_is_not_shown_in_its_row(world, page):
 
 
 def test_a_timeline_may_replace_itself(world, page, tmp_path):
-    from sess_cli.export import files
+    from sess_schema import outputs
 
     path = tmp_path / "timeline.html"
     path.write_text(page(world.transcript().prompt("go")))
-    files.check_replacing(str(path), force=False)
+    outputs.check_replacing(str(path), force=False)
