@@ -63,7 +63,7 @@ def test_nothing_found_starts_no_pager(story, sess, pager, tmp_path):
     """Hints and errors stay on the terminal, and the exit code is that of the command."""
     text, code = sess.on_terminal("search", "--no-sync", "flakee", PAGER=str(pager))
     assert code == 1
-    assert text.startswith("nothing found\n")
+    assert text.startswith('nothing found: no event has "flakee"')
     text, code = sess.on_terminal("show", "--no-sync", "9999", PAGER=str(pager))
     assert (text.splitlines()[0], code) == ('sess: no such session: "9999"', 1)
     assert not (tmp_path / "paged").exists()

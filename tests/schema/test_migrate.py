@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -101,3 +102,10 @@ def test_a_reader_cannot_write(tmp_path):
     with pytest.raises(apsw.ReadOnlyError):
         db.execute("DELETE FROM sources")
     db.close()
+
+
+def test_a_reader_maps_little_of_the_index(tmp_path):
+    """Whatever a scan read through a mapping counts as memory of the process."""
+    open_writer(tmp_path / "index.db").close()
+    with closing(open_reader(tmp_path / "index.db")) as db:
+        assert db.pragma("mmap_size") <= 16 << 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 import time
 
 import apsw
@@ -18,26 +17,29 @@ from sess_common.program import say
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import FIELDS
 from sess_schema.queries.search import Filter, Search
-from sess_schema.queries.search.relax import wider
+from sess_schema.queries.search.relax import absent, wider
 from sess_schema.queries.search.terms import Term
 
 if TYPE_CHECKING:
     from sess_cli.terminal import Terminal
+    from sess_schema.queries.search.language import Query
     from sess_schema.queries.sessions import SessionRow
 
 _ID = re.compile(r"(?=.*\d)[\w./#-]{6,200}")
 _FEW = 20  # with more hits, nobody misses those inside words
 _SECONDS = 0.3  # to look for them
+_NAMED = 3  # words that no event has
+_LONGEST = 60  # characters of one
 _STEPS = 20_000  # of SQLite, between two looks at the clock
 
 
 def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) -> None:
-    """Print what wider searches would find, on stderr."""
+    """Print what was not found, and what wider searches would find, on stderr."""
     if request.cursor is not None:
         return
-    if sys.stdout.isatty():
-        say("nothing found")
-    for note in request.results(db).query.notes:
+    query = request.results(db).query
+    say(f"nothing found{safe(_not_found(db, request, query))}")
+    for note in query.notes:
         say(f"note: {safe(note)}")
     options = _options(typed)
     for relaxation in wider(db, request):
@@ -50,6 +52,26 @@ def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) 
         match = "matches" if relaxation.count == 1 and relaxation.counted else "match"
         command = shlex.join(["sess", "search", *relaxation.adds, *kept, relaxation.words])
         say(f"hint: {number} {match} {safe(relaxation.why)}: `{safe(command)}`")
+
+
+def _not_found(db: apsw.Connection, request: Search, query: Query) -> str:
+    terms = [leaf for leaf in query.wanted() if isinstance(leaf, Term)]
+    if request.mode != "words" or not terms:
+        return ""
+    narrowed = request.filters or request.without_filters(db) != request.text.strip()
+    event = "event that passes the filters" if narrowed else "event"
+    if len(terms) == 1:
+        return f': no {event} has "{_short(terms[0].text)}"'
+    if query.phrase() is None:
+        return ""
+    unknown = absent(db, query)
+    quoted = ", ".join(f'"{_short(word)}"' for word in unknown[:_NAMED])
+    rest = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+    return f": no {event} has all words" + (f"; none at all has {quoted}{rest}" if unknown else "")
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "…"
 
 
 def hint_inside_words(

@@ -169,7 +169,7 @@ def test_h_is_help(story, sess):
     assert sess("search", "-h", sync=True).stdout.startswith("Usage: sess search")
     assert sess("search", "retry", "-h").stdout.startswith("Usage: sess search")
     done = sess("search", "docker", "-h", code=1)
-    assert done.stderr.startswith("note: -h is searched for")
+    assert "\nnote: -h is searched for" in done.stderr
 
 
 def test_scores_tell_common_words_apart(world, sess):
@@ -230,7 +230,7 @@ def test_a_database_that_could_not_be_read_is_named(world):
         done = world.run("sess", "search", "hello", "--json", check=0)
         assert done.stderr.startswith(note)
         assert done.stderr.count("\n") == 1
-    assert world.run("sess", "search", "absent", check=1).stderr.startswith(note)
+    assert note in world.run("sess", "search", "absent", check=1).stderr
     assert world.run("sess", "search", "hello", "--agent", "claude", check=0).stderr == ""
     database.unlink()
     assert world.run("sess", "search", "hello", check=0).stderr == ""
@@ -242,6 +242,6 @@ def test_a_spelling_that_lacks_one_letter_comes_before_a_frequent_one_that_lacks
     t.append(t.prompt("com"), t.prompt("com again"), t.prompt("commit"))
     world.ingest()
     done = world.run("sess", "search", "commi", "--no-sync", check=1)
-    assert done.stderr.splitlines()[0] == (
+    assert done.stderr.splitlines()[1] == (
         'hint: 1 event matches "commit" instead of "commi": `sess search commit`'
     )

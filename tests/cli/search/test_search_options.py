@@ -282,14 +282,29 @@ def test_nothing_found_says_what_would_have_been(shop, sess):
     assert "hint: 4 events match without the filters: `sess search timeout`" in done.stderr
     done = sess("search", "lock nowhere", code=1)
     assert "any of the words: `sess search 'lock OR nowhere'`" in done.stderr
-    assert sess("search", "qqqqzzzz", code=1).stderr == ""
+    assert sess("search", "qqqqzzzz", code=1).stderr == ('nothing found: no event has "qqqqzzzz"\n')
+
+
+def test_a_question_without_a_hit_says_what_was_not_found_and_what_would_be(shop, sess):
+    """However long it is, and in a pipe: words of the subject, never `how OR did OR we`."""
+    done = sess("search", "how did we fix the lock of the qqqq timeout in the shop", code=1)
+    assert done.stdout == ""
+    said, *hints = done.stderr.splitlines()
+    assert said == 'nothing found: no event has all words; none at all has "fix", "qqqq", "shop"'
+    (hint,) = hints
+    assert hint.endswith("events match any of the rarest words: `sess search 'lock OR timeout'`")
+    done = sess("search", "how did the lock", "--tool", "Bash", code=1)
+    assert done.stderr.startswith("nothing found: no event that passes the filters has all words")
+    assert " OR " not in done.stderr
+    both = sess("search", "timeot", "lokc", code=1).stderr
+    assert '"timeout" instead of "timeot" and "lock" instead of "lokc"' in both
 
 
 def test_a_hint_keeps_its_promise(shop, sess):
     """The command that a hint names finds as many events as it says, with the same options."""
     for asked in (["--tool", "Read", "getUser"], ["timeot", "--type", "user"],
                   ["--case-sensitive", "GETUSERNAME"], ["tool:Grep", "serName"]):  # fmt: skip
-        hints = sess("search", *asked, code=1).stderr.splitlines()
+        _, *hints = sess("search", *asked, code=1).stderr.splitlines()
         assert hints
         for hint in hints:
             number = hint.split()[1]
