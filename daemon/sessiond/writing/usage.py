@@ -8,12 +8,15 @@ records, so it is the same in whatever order files are read.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema import sums
+from sess_schema import labels, sums
 from sess_schema.ids import RecordId, SessionId, short_key
 from sessiond.engines.steps import content_digest, hash64
 from sessiond.prices import PRICED, Pricer
@@ -51,6 +54,7 @@ _TWINS = (
 
 # Of a response among those with one message id: some gateways give all of them the same.
 _BITS = 43
+_NO_TIME = 1 << 62
 # Rows of the messages with these keys, where there are several of one.
 _REPEATED = (
     "SELECT json_group_array(u.id) FROM json_each(?) k CROSS JOIN usage u"
@@ -58,8 +62,24 @@ _REPEATED = (
     " WHERE u.message_id IS NOT NULL GROUP BY u.message_id HAVING count(*) > 1"
 )
 
+# When a session was given prompts and other input: what came before and after belongs to two
+# responses. A prompt that is typed into the work may arrive in the middle of one.
+_GIVEN = (
+    "SELECT t.session_id, t.ts, coalesce(max(e.type = 'user' AND e.label IS NOT ?3), 0)"
+    " FROM records t LEFT JOIN events e ON e.record_id = coalesce(t.copy_of, t.id)"
+    " WHERE t.session_id IN (SELECT value FROM json_each(?1)) AND t.ts >= ?2"
+    " AND t.role = 'user' GROUP BY t.id ORDER BY t.ts"
+)
+
 # By session: whether its line is marked as a copy, and its record.
 Held = dict[SessionId, tuple[int, RecordId]]
+
+
+class Given(NamedTuple):
+    """When a session was given prompts, and anything at all; sorted."""
+
+    prompts: list[int]
+    all: list[int]
 
 
 class Line(NamedTuple):
@@ -92,13 +112,14 @@ class Line(NamedTuple):
 
         The counts decide between lines with the same time in two files.
         """
-        counts = (self.input_tokens, self.cache_write_tokens, self.cache_read_tokens)
         return (
             self.stop_reason is not None,
             self.output_tokens,
             -1 if self.ts is None else self.ts,
-            sum(counts),
-            *counts,
+            self.read(),
+            self.input_tokens,
+            self.cache_write_tokens,
+            self.cache_read_tokens,
             self.cache_write_1h_tokens,
             self.web_searches,
             self.reasoning_tokens,
@@ -109,6 +130,10 @@ class Line(NamedTuple):
     def replaces(self, old: Line) -> bool:
         """Also if it counts less, where a record changed in place."""
         return self.record_id == old.record_id or self.finality() >= old.finality()
+
+    def read(self) -> int:
+        """How many tokens the model read, from the cache or not."""
+        return self.input_tokens + self.cache_write_tokens + self.cache_read_tokens
 
     def priced(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in PRICED)
@@ -350,14 +375,34 @@ class UsageWriter:
             rows.setdefault(line.message_id or "", {})[row_id] = line
             before[row_id] = sidechain, counted
         after: dict[int, tuple[int, int]] = {}
+        given = self._given(rows.values(), twins)
         for lines in rows.values():
             chains = {row for row, line in lines.items() if self._is_sidechain(line.session_id)}
-            counted_rows = _counted(lines, twins, chains)
+            counted_rows = _counted(lines, twins, chains, given)
             after |= {row: (int(row in chains), int(row in counted_rows)) for row in lines}
         self._db.executemany(
             "UPDATE usage SET sidechain = ?, counted = ? WHERE id = ?",
             [(*flags, row) for row, flags in after.items() if flags != before[row]],
         )
+
+    def _given(
+        self, rows: Iterable[dict[int, Line]], twins: dict[int, Held]
+    ) -> dict[SessionId, Given]:
+        """Of the sessions that have these rows, what they were given since the first one."""
+        sessions: set[SessionId] = set()
+        first = _NO_TIME
+        for lines in rows:
+            for row, line in lines.items():
+                sessions |= {line.session_id, *twins[row]}
+                first = min(first, _time(line))
+        given: dict[SessionId, Given] = defaultdict(lambda: Given([], []))
+        for session_id, ts, prompts in self._db.execute(
+            _GIVEN, (json.dumps([*sessions]), first, labels.QUEUED)
+        ):
+            given[session_id].all.append(ts)
+            if prompts:
+                given[session_id].prompts.append(ts)
+        return given
 
 
 def _response(session: Session, record: Record, usage: Usage) -> int:
@@ -386,28 +431,68 @@ def _line(session: Session, record: Record, usage: Usage) -> str:
     return record.native_id or f"{session.native_id} {record.ts} {usage}"
 
 
-def _counted(lines: dict[int, Line], twins: dict[int, Held], chains: set[int]) -> set[int]:
+def _counted(
+    lines: dict[int, Line],
+    twins: dict[int, Held],
+    chains: set[int],
+    given: dict[SessionId, Given],
+) -> set[int]:
     """Of the rows with one message id, those that count as a response.
 
-    A subagent's row repeats another one; other rows are one response if a session has both.
+    A subagent's row repeats another one; other rows are one response if a session has both and was
+    given nothing between them.
     """
     main = lines.keys() - chains
     if not main:
         return {_chosen(lines)}
-    groups: dict[SessionId, dict[int, Line]] = {}  # rows by each session of a group
+    held: dict[SessionId, list[int]] = {}
     for row in main:
-        members = {row: lines[row]}
         for session in {lines[row].session_id, *twins.get(row, ())}:
-            other = groups.get(session, members)
-            if other is not members:
-                small, members = sorted((members, other), key=len)
-                members |= small
-                for line_row in small:
-                    for held in (lines[line_row].session_id, *twins.get(line_row, ())):
-                        groups[held] = members
-            groups[session] = members
+            held.setdefault(session, []).append(row)
+    groups: dict[int, dict[int, Line]] = {row: {row: lines[row]} for row in main}
+    for session, rows in held.items():
+        for one, other in _joined(session, rows, lines, given):
+            small, large = sorted((groups[one], groups[other]), key=len)
+            if small is not large:
+                large |= small
+                groups |= dict.fromkeys(small, large)
     apart = {id(members): members for members in groups.values()}
     return {_chosen(members) for members in apart.values()}
+
+
+def _joined(
+    session: SessionId,
+    rows: list[int],
+    lines: dict[int, Line],
+    given: dict[SessionId, Given],
+) -> Iterator[tuple[int, int]]:
+    """Neighbours in a session that are one response.
+
+    Results of calls may come in the middle of a response, but then its requests read the same.
+    """
+    rows = sorted(rows, key=lambda row: (_time(lines[row]), lines[row].finality()))
+    for one, other in pairwise(rows):
+        start, end = _time(lines[one]), _time(lines[other])
+        if session in given and start < end:
+            prompts, anything = given[session]
+            if _any_between(prompts, start, end):
+                continue
+            if _any_between(anything, start, end) and _read_apart(lines[one], lines[other]):
+                continue
+        yield one, other
+
+
+def _read_apart(line: Line, other: Line) -> bool:
+    """Whether two rows are of different requests, by their ids or by what they read."""
+    if line.request_id and other.request_id:
+        return True
+    read = line.read(), other.read()
+    return all(read) and read[0] != read[1]
+
+
+def _any_between(times: list[int], start: int, end: int) -> bool:
+    at = bisect_right(times, start)
+    return at < len(times) and times[at] <= end
 
 
 def _chosen(lines: dict[int, Line]) -> int:
@@ -420,7 +505,11 @@ def _chosen(lines: dict[int, Line]) -> int:
 
 
 def _moment(line: Line) -> tuple[int, str]:
-    return (1 << 62 if line.ts is None else line.ts), line.request_id or ""
+    return _time(line), line.request_id or ""
+
+
+def _time(line: Line) -> int:
+    return _NO_TIME if line.ts is None else line.ts
 
 
 # A cost without a response: no tokens are known for any of its model.

@@ -158,5 +158,5 @@ def test_rows_of_one_message_are_grouped_without_comparing_each_with_each(reques
         for number in range(1000)
     }
     Row.compared = 0
-    assert len(usage._counted(lines, {}, set())) == 1
+    assert len(usage._counted(lines, {}, set(), {})) == 1
     assert Row.compared < 1000

@@ -148,6 +148,52 @@ def test_a_repeated_request_counts_the_earliest(world, order):
 
 
 @order
+@pytest.mark.parametrize("requests", [("r1", "r2", "r3"), (None, None, None)])
+def test_a_message_id_that_a_gateway_gives_every_response_means_nothing(world, order, requests):
+    """Answers to several prompts of one session are several responses."""
+    t = world.transcript()
+    for number, request in enumerate(requests, 1):
+        t.append(t.prompt(f"prompt {number}"))
+        t.append(*(line(t, out=out, request=request) for out in (1, 10 * number)))
+        if order == "backward":
+            world.ingest()
+    world.ingest()
+    assert outputs(world) == [(t.session, 10), (t.session, 20), (t.session, 30)]
+
+
+@pytest.mark.parametrize(
+    ("requests", "read", "expected"),
+    [
+        (("r1", "r2"), (3, 3), [10, 20]),
+        ((None, None), (3, 50), [10, 20]),
+        ((None, None), (3, 3), [20]),  # the result came while the response went on
+        ((None, None), (0, 50), [20]),
+    ],
+)
+def test_a_result_separates_responses_that_read_different_things(world, requests, read, expected):
+    """Where one message id is all that tells them apart, and where the id is right."""
+    t = world.transcript()
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+    t.append(
+        t.prompt("go"),
+        line(t, out=10, request=requests[0], usage={"input_tokens": read[0]}),
+        t.record("user", {"role": "user", "content": [result]}),
+        line(t, out=20, request=requests[1], usage={"input_tokens": read[1]}),
+    )
+    world.ingest()
+    assert [out for _, out in outputs(world)] == expected
+
+
+def test_a_message_typed_into_a_response_does_not_split_it(world):
+    t = world.transcript()
+    typed = {"type": "queued_command", "prompt": "and faster", "commandMode": "prompt"}
+    t.append(t.prompt("go"), line(t, out=10, request=None))
+    t.append(t.record("attachment", None, attachment=typed), line(t, out=20, request=None))
+    world.ingest()
+    assert outputs(world) == [(t.session, 20)]
+
+
+@order
 def test_a_message_id_of_another_session_is_another_response(world, order):
     """Case 42: some gateways number their messages from one."""
     first, second = world.transcript(A), world.transcript(B)
@@ -423,6 +469,21 @@ def test_advice_of_another_model_is_billed_on_top(world):
         ("claude-opus-4-5", 1000, 200, 1000 * 5_000 + 200 * 25_000),
         (SONNET, 3, 100, 3 * 3_000 + 100 * 15_000),
     ]
+
+
+def test_a_response_includes_the_compaction_that_it_began_with(world):
+    t = world.transcript()
+    iterations = [
+        {"type": "compaction", "input_tokens": 50_000, "output_tokens": 20,
+         "cache_read_input_tokens": 7, "cache_creation_input_tokens": 4},
+        {"type": "message", "input_tokens": 3, "output_tokens": 100},
+    ]  # fmt: skip
+    t.append(line(t, usage={"iterations": iterations}))
+    world.ingest()
+    assert only(world, "input_tokens, output_tokens, cache_read_tokens, cache_write_tokens") == (
+        *(50_003, 120),
+        *(7, 4),
+    )
 
 
 def test_a_count_that_was_never_finished_is_marked_and_not_made_up(world):

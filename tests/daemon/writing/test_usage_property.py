@@ -23,6 +23,7 @@ LIST = {
     "claude-haiku-4-5": ("1", "5", "1.25", "2", "0.1"),
 }
 MODELS = [*LIST, "nobodys-model-1"]
+GATEWAYS = {"gateway_1", "gateway_2"}  # ids that they give to many messages
 START = datetime(2026, 5, 4, tzinfo=UTC)
 
 
@@ -83,6 +84,8 @@ class Author:
     def talk(self, file):
         for _ in range(self.rng.randint(1, 3)):
             self.put(file, "user", {"role": "user", "content": f"prompt {self.number()}"})
+            if not file.sidechain and self.rng.random() < 0.5:
+                file.messages -= GATEWAYS
             for _ in range(self.rng.randint(1, 2)):
                 self.respond(file)
         if self.rng.random() < 0.3:
@@ -159,7 +162,7 @@ class Author:
         name = f"agent-{self.number():07x}"
         place = f"{file.place.removesuffix('.jsonl')}/subagents/{name}.jsonl"
         agent = File(place, file.session, parent=file)
-        agent.messages |= {"gateway_1", "gateway_2"}
+        agent.messages |= GATEWAYS
         self.talk(agent)
         told = [line for line in file.lines if line["type"] == "assistant"]
         if told and self.rng.random() < 0.5:
@@ -178,6 +181,10 @@ def reference(files):
     """(tokens of each session by class, nano-dollars of all)."""
     began = {file.name: file.lines[0]["timestamp"] for file in files}
     chains = {file.name for file in files if file.sidechain}
+    prompts = {
+        file.name: [line["timestamp"] for line in file.lines if line["type"] == "user"]
+        for file in files
+    }
     requests: dict[tuple, list[tuple[str, dict]]] = {}  # id → lines with their sessions
     for file in files:
         for line in file.lines:
@@ -200,7 +207,7 @@ def reference(files):
     nano = 0
     for claims in responses.values():
         main = [claim for claim in claims if claim[2] not in chains]
-        for group in connected(main) if main else [claims]:
+        for group in connected(main, prompts) if main else [claims]:
             best, owner = chosen(group)
             tokens.update({(owner, kind): n for kind, n in classes(best).items()})
             tokens[owner, "responses"] += 1
@@ -219,16 +226,22 @@ def finality(line):
     return ended, message["usage"]["output_tokens"], line["timestamp"]
 
 
-def connected(claims):
-    """Groups of claims that a chain of common sessions joins."""
-    left = list(claims)
+def connected(claims, prompts):
+    """Groups of claims that a chain of common turns of sessions joins."""
+    left = [(claim, turns(claim, prompts)) for claim in claims]
     while left:
-        group, sessions = [], set(left[0][3])
-        while found := [claim for claim in left if claim[3] & sessions]:
-            left = [claim for claim in left if claim not in found]
-            group += found
-            sessions = sessions.union(*(claim[3] for claim in found))
+        group, joined = [], set(left[0][1])
+        while found := [one for one in left if one[1] & joined]:
+            left = [one for one in left if one not in found]
+            group += [claim for claim, _ in found]
+            joined = joined.union(*(theirs for _, theirs in found))
         yield group
+
+
+def turns(claim, prompts):
+    """Each session that has it, with the number of prompts before it there."""
+    moment = claim[1]["timestamp"]
+    return {(name, sum(prompt <= moment for prompt in prompts[name])) for name in claim[3]}
 
 
 def chosen(group):

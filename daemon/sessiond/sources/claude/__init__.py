@@ -44,7 +44,7 @@ class _Sessions:
 class ClaudeSource(Source):
     agent = "claude"
     title = "Claude Code"
-    edition = 3
+    edition = 4
     variables = ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
     reads = "Transcripts with subagents and overflowed outputs, Cowork, sessions saved on the web."
     leaves = (

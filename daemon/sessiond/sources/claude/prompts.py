@@ -117,13 +117,14 @@ class Queue:
 
     def __init__(self, state: dict[str, Any]) -> None:
         stored = state.get("queue")
-        lists = stored if isinstance(stored, list) and len(stored) == 3 else ([], [], [])
+        lists = stored if isinstance(stored, list) and len(stored) == 4 else ([], [], [], [])
         self._waiting: list[Any] = [*lists[0]]  # contents
         self._taken: list[list[Any]] = [*lists[1]]  # digest, id, time; each is a prompt by itself
         self._written: list[str] = [*lists[2]]  # digests of records whose message still waits
+        self._left: list[Any] = [*lists[3]]  # contents that left; the next prompt should be one
 
     def state(self) -> dict[str, Any]:
-        lists = [self._waiting, self._taken, self._written]
+        lists = [self._waiting, self._taken, self._written, self._left]
         return {"queue": [[*one] for one in lists]} if any(lists) else {}
 
     def read(self, record: Record, value: dict[str, Any]) -> None:
@@ -134,7 +135,8 @@ class Queue:
             _append(self._waiting, _without_images(content))
             self._announce(record, content)
         elif operation == "dequeue":
-            del self._waiting[:1]
+            self._left += self._waiting[:1]
+            del self._left[:-_MOST], self._waiting[:1]
         elif operation == "popAll":
             at = self._find(content)
             del self._waiting[slice(at, at + 1) if at is not None else slice(None)]
@@ -145,6 +147,18 @@ class Queue:
         """Another record repeats a message that was or will be taken from the queue."""
         if not self._replace(record, typed):
             _append(self._written, _digest(typed))
+
+    def note_content(self, content: Any) -> None:
+        """A user message may be one that waits: not all that leave are told, or leave in order."""
+        left, self._left = self._left, []
+        if not self._waiting or content is None:
+            return
+        said = joined_texts(content, [])
+        at = self._find(content)
+        if at is None or any(joined_texts(one, []) == said for one in left):
+            return
+        del self._waiting[at]
+        self._waiting[:0] = left
 
     def note_prompt(self, record: Record, typed: str) -> None:
         """A prompt may be the message that was taken from the queue just before."""

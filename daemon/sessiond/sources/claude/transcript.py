@@ -138,6 +138,8 @@ class ClaudeParser:
         prompt = Prompt(machine_label(value))
         parts = [*_elements(record, value, message)]
         results = sum(block.get("type") == "tool_result" for _, block in parts)
+        if not results and self._is_main_thread(record):
+            self._queue.note_content(message.get("content"))
         # The record's own copy of a result does not name its block if there are several.
         details = value.get("toolUseResult") if results == 1 else None
         for pointer, block in parts:
@@ -329,6 +331,10 @@ def _withdrawn(record: Record, listed: Any) -> list[Retire]:
 # -- what a response used
 
 SYNTHETIC = "<synthetic>"  # written by the client, not a model
+_CLASSES = (
+    *("input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+    "cache_read_tokens",
+)
 
 
 def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None) -> Usage | None:
@@ -336,28 +342,38 @@ def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None
     counts = message.get("usage")
     if not isinstance(counts, dict) or message.get("model") == SYNTHETIC:
         return None
-    return _usage(value, message, counts, model)
+    usage = _usage(value, message, counts, model)
+    for one in _iterations(counts, "compaction"):  # the response's own counts leave it out
+        more = _usage(value, message, one, model)
+        for name in _CLASSES:
+            setattr(usage, name, getattr(usage, name) + getattr(more, name))
+    return usage
 
 
 def read_advice(value: dict[str, Any], message: dict[str, Any]) -> list[Usage]:
     """The usage of models asked for advice, which the response's own counts leave out."""
     counts, message_id = as_dict(message.get("usage")), as_text(message.get("id"))
-    iterations = counts.get("iterations")
-    if not message_id or not isinstance(iterations, list):
+    if not message_id:
         return []
     usages = []
-    for number, one in enumerate(iterations):
-        if isinstance(one, dict) and one.get("type") == "advisor_message":
-            advice = _usage({}, message, one, as_text(one.get("model")))
-            request = as_text(value.get("requestId"))
-            usages.append(
-                replace(
-                    advice,
-                    message_id=f"{message_id}#advice{number}",
-                    request_id=f"{request}#advice{number}" if request else None,
-                )
+    for number, one in enumerate(_iterations(counts, "advisor_message")):
+        advice = _usage({}, message, one, as_text(one.get("model")))
+        request = as_text(value.get("requestId"))
+        usages.append(
+            replace(
+                advice,
+                message_id=f"{message_id}#advice{number}",
+                request_id=f"{request}#advice{number}" if request else None,
             )
+        )
     return usages
+
+
+def _iterations(counts: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The requests of this kind that the response was made with."""
+    listed = counts.get("iterations")
+    iterations = listed if isinstance(listed, list) else []
+    return [one for one in iterations if isinstance(one, dict) and one.get("type") == kind]
 
 
 def _usage(

@@ -19,6 +19,7 @@ def attachment(transcript, text, **more):
 def ways(t):
     """Every way through the queue: the lines, and how often a person asked for it."""
     enqueue = operation(t, "enqueue", QUEUED)
+    notice, later = (f"<task-notification>{name}</task-notification>" for name in "ab")
     remove, named = operation(t, "remove"), operation(t, "remove", QUEUED)
     return {
         "taken": ([enqueue, remove], 1),
@@ -51,6 +52,26 @@ def ways(t):
         "a task": (
             [operation(t, "enqueue", "<task-notification>done</task-notification>"), remove],
             0,
+        ),
+        "after a task that left untold": (
+            [operation(t, "enqueue", notice), t.prompt(notice), enqueue, remove],
+            1,
+        ),
+        "after tasks that left in another order": (
+            [
+                operation(t, "enqueue", notice),
+                operation(t, "enqueue", later),
+                operation(t, "dequeue"),
+                t.prompt(later),
+                enqueue,
+                operation(t, "remove", notice),
+                remove,
+            ],
+            1,
+        ),
+        "twice, and once the next prompt": (
+            [enqueue, enqueue, operation(t, "dequeue"), t.prompt(QUEUED), remove],
+            2,
         ),
     }
 
