@@ -224,7 +224,7 @@ class UsageWriter:
                 (json.dumps(list(self._best.keys() | self._repeated.keys())),),
             )
         ]
-        self._compare_copies({line.response_uid: line for line in stored} | self._best)
+        self._compare_copies({line.response_uid: line for line in stored})
         for old in stored:
             new = self._best.get(old.response_uid)
             if new is None:
@@ -245,13 +245,14 @@ class UsageWriter:
         )
         self._logged = {}
 
-    def _compare_copies(self, known: dict[int, Line]) -> None:
-        """Take the counts of a copied line where they are more final than those of its original.
+    def _compare_copies(self, stored: dict[int, Line]) -> None:
+        """Take the counts of a copied line where they are more final than all others.
 
         A copy alone is no response: where its original has no counts, there are none to replace.
         """
         for uid, line in self._repeated.items():
-            if uid in known and line.finality() > known[uid].finality():
+            others = [known[uid].finality() for known in (stored, self._best) if uid in known]
+            if others and line.finality() > max(others):
                 self._best[uid] = line
         self._repeated = {}
 

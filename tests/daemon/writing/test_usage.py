@@ -267,6 +267,17 @@ def test_a_copy_that_knows_the_final_count_gives_it_to_the_original(world, order
     assert only(world, "stop_reason, chars, sidechain") == ("end_turn", 0, 0)
 
 
+def test_a_later_line_of_the_original_does_not_hide_the_final_count_of_a_copy(world):
+    """The copy was read before the original, whose last line nobody copied."""
+    main = world.transcript(B)
+    agent = subagent(world, main, "agent-acompact-1")
+    lines = [main.prompt("go"), line(main, out=37), line(main, out=12)]
+    side = {"isSidechain": True, "agentId": "acompact-1"}
+    copied = [{**lines[0], **side}, {**ended(lines[1], 2872), **side}]
+    both_orders(world, "backward", (main, lines), (agent, copied))
+    assert outputs(world) == [(B, 2872)]
+
+
 def test_a_file_that_is_rewritten_with_the_final_count_tells_it(world):
     t = world.transcript()
     first = line(t, out=37)
