@@ -12,7 +12,7 @@ TARGET = Path(__file__).parent / "commands.md"
 HELP = Path(__file__).parents[1] / "cli" / "sess_cli" / "help.txt"
 COMMANDS = {
     "sess": [
-        "search", "list", "show", "stats", "statusline", "import", "records", "cut",
+        "search", "recall", "list", "show", "stats", "statusline", "import", "records", "cut",
         "pick", "truncate", "rm", "undo", "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "sql", "doctor", "demo",

@@ -10,6 +10,7 @@ from sess_common import times
 
 if TYPE_CHECKING:
     from sess_schema.numbers import Numbers
+    from sess_schema.queries.recall import Place
     from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.transcripts import Record, Transcript
@@ -173,6 +174,26 @@ def hit(match: Hit, key: str, path: str | None, line: int | None) -> dict[str, A
         "line": line,
         "score": float(f"{match.score:.10g}"),
         "superseded": bool(match.retired),
+    }
+
+
+def place(one: Place, *, found: bool) -> dict[str, Any]:
+    """A place that may answer a question; `found` is of the whole answer."""
+    return {
+        "session": one.session,
+        "agent": one.agent,
+        "project": one.project,
+        "title": one.title,
+        "parent": one.parent,
+        "event": one.key,
+        "ts": times.iso(one.ts),
+        "type": one.type,
+        "quote": one.quote,
+        "answer": one.answer,
+        "outcome": one.outcome,
+        "score": float(f"{one.score:.10g}"),
+        "confidence": round(one.confidence, 4),
+        "found": found,
     }
 
 

@@ -195,6 +195,13 @@ class Results:
             return self.plan
         return replace(self.plan, ranges=(*self.plan.ranges, condition.range))
 
+    def filtered(self) -> Condition:
+        """What the filters of the query demand, without its words."""
+        tree = self.query.tree
+        nodes = tree.nodes if isinstance(tree, language.And) else (tree,)
+        kept = [node for node in nodes if language.only_filters(node)]
+        return plan(Query(language.And((*kept,))), self._condition).where if kept else ANY
+
     def sessions(self) -> Iterator[SessionId]:
         """The sessions with a match, the newest match first, including forks that share it."""
         seen: set[SessionId] = set()

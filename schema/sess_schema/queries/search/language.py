@@ -134,6 +134,15 @@ def without_filters(text: str, check: Check) -> str:
     return " ".join((kept + text[at:]).split())
 
 
+def only_filters(node: Node) -> bool:
+    """Whether there is no word in it."""
+    if isinstance(node, Not):
+        return only_filters(node.node)
+    if isinstance(node, And | Or):
+        return all(map(only_filters, node.nodes))
+    return isinstance(node, Filter)
+
+
 class _Parser:
     """One pass over the lexemes, with a stack of open groups instead of recursion."""
 

@@ -1,0 +1,144 @@
+"""Writes what `sess recall` found: for people, for scripts, for agents with a token budget."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+import apsw
+
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal, json_line
+from sess_common import times
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.escape import safe
+from sess_common.program import say
+from sess_schema import objects
+from sess_schema.queries import sessions
+from sess_schema.queries.recall import Options, Place, Recalled, recall
+from sess_schema.queries.search import Filter
+
+if TYPE_CHECKING:
+    pass
+
+MAX_TOKENS = 1500
+_BYTES_PER_TOKEN = 3
+_PLACES = 5  # that should fit, at least
+_HEAD = 160  # bytes of the lines above a quote
+_LEAST = 60  # characters of a quote
+_QUESTION = 20_000  # characters read from stdin
+
+
+def asked(words: Sequence[str]) -> str:
+    """The question that was typed; `-` reads it from standard input."""
+    return sys.stdin.read(_QUESTION) if [*words] == ["-"] else " ".join(words)
+
+
+@dataclass(slots=True)
+class Answer:
+    """A question, where to look, and how much to print."""
+
+    question: str
+    filters: Mapping[str, object]
+    prefer: str | None
+    not_session: str | None
+    limit: int = 20
+    max_tokens: int | None = None
+    utc: bool = False
+
+    def write(self, db: apsw.Connection, *, as_json: bool) -> int:
+        """Print the places; how many there are."""
+        found = recall(db, self.question, self._options())
+        if as_json:
+            return self._objects(found)
+        return self._lines(db, found)
+
+    def _options(self) -> Options:
+        filters = []
+        for name, given in self.filters.items():
+            values = given if isinstance(given, list) else [given] if given is not None else []
+            filters += [Filter(name, str(value)) for value in values]
+        options = Options(filters, self.prefer, self.not_session, self.limit, utc=self.utc)
+        if self.max_tokens is not None:
+            room = self.max_tokens * _BYTES_PER_TOKEN // _PLACES - _HEAD
+            options.quoted = max(_LEAST, min(options.quoted, room // 3))
+            options.answered = max(_LEAST, min(options.answered, room * 2 // 3))
+        return options
+
+    def _objects(self, found: Recalled) -> int:
+        left = None if self.max_tokens is None else self.max_tokens * _BYTES_PER_TOKEN
+        number = 0
+        for place in found.places:
+            value = objects.place(place, found=found.found)
+            if left is not None:
+                left -= len(json.dumps(value, ensure_ascii=False).encode()) + 1
+                if left < 0 and number:
+                    break
+            json_line(value)
+            number += 1
+        return number
+
+    def _lines(self, db: apsw.Connection, found: Recalled) -> int:
+        terminal = Terminal()
+        view = _View(db, terminal, utc=self.utc)
+        left = (self.max_tokens or MAX_TOKENS) * _BYTES_PER_TOKEN
+        number = 0
+        for note in _notes(found):
+            say(f"note: {safe(note)}")
+        for place in found.places:
+            lines = [*view.place(place)]
+            left -= sum(len(line.encode()) + 1 for line in lines)
+            if left < 0 and number:
+                break
+            for line in lines:
+                terminal.write(line)
+            number += 1
+        return number
+
+
+def _notes(found: Recalled) -> Iterator[str]:
+    if not found.places:
+        yield "nothing found"
+    elif not found.found:
+        yield "nothing seems to fit; the nearest places are shown"
+    if found.unknown:
+        yield f"in no session: {', '.join(found.unknown)}"
+    if found.left_out:
+        yield f"too common to tell anything: {', '.join(found.left_out)}"
+
+
+class _View:
+    """Draws places, each session with one line above its places."""
+
+    def __init__(self, db: apsw.Connection, terminal: Terminal, *, utc: bool) -> None:
+        self._terminal = terminal
+        self._ids = sessions.ShortIds(db)
+        self._db = db
+        self._utc = utc
+        self._now = times.now_ms()
+        self._session: int | None = None
+
+    def place(self, place: Place) -> Iterator[str]:
+        t = self._terminal
+        short = self._ids.of(sessions.by_key(self._db, place.session_key))
+        if place.session_key != self._session:
+            if self._session is not None:
+                yield ""
+            self._session = place.session_key
+            about = f"{layout.home_short(place.project)} · {place.agent}"
+            title = layout.cut(t.line(place.title), max(20, (t.width or 100) - 40))
+            yield f"{t.style(t.line(short), 'cyan')}  {t.style(title, 'bold')}" + t.style(
+                f" · {t.line(about)}", "dim"
+            )
+        when = amounts.ago(place.ts, self._now, utc=self._utc)
+        cite = f"{short}#{place.key[:8]}"
+        yield f"  {t.style(f'[{t.line(cite)}]', 'dim')} {place.type} · {when} · {place.outcome}"
+        yield from self._quoted(place.quote, "  > ")
+        if place.answer:
+            yield from self._quoted(place.answer, "  → ")
+
+    def _quoted(self, text: str, lead: str) -> Iterator[str]:
+        t = self._terminal
+        line = t.line(text)
+        yield lead + line

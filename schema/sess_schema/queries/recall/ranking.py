@@ -1,0 +1,186 @@
+"""Ranks the events of an index by how much of a question they have.
+
+BM25F over the stems of all its words: the occurrences of the terms that a word stands for are
+added up, with a weight for where they are and who says it, before they are scored. SQLite counts
+them: its bm25 of a single term, divided by the term's rarity, tells how often the term occurs for
+the length of the event.
+
+Rare words decide which events are looked at, common ones only add to their scores: so what is read
+is bounded by how often words occur, never by time.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import apsw
+
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_schema.queries.fields import ANY, Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sess_schema.ids import EventId, SessionId
+    from sess_schema.queries.recall.question import Question, Term, Word
+
+# text, input, output, marks: what was said tells more than what a tool was given, or printed.
+FIELD_WEIGHTS = (1.0, 0.2, 0.1, 0.1)
+TYPE_WEIGHTS = {"thinking": 0.6, "system": 0.35}  # of all others 1
+SATURATION = 0.8  # k1: how soon more occurrences stop to count
+NEAR_WEIGHT = 0.2
+LEADING = 40_000  # events with the rare words that decide what is looked at
+NEARBY = 20_000  # events with terms used alike
+TOO_COMMON = 4  # a word in a quarter of all events tells nothing,
+ENOUGH_WORDS = 3  # if there are so many others
+CANDIDATES = 200
+_SQLITE_K1 = 1.2
+_SCORED = "bm25(event_index, {}) FROM event_index WHERE event_index MATCH ?"
+_SCORE = f"SELECT rowid, {_SCORED.format(', '.join(map(str, FIELD_WEIGHTS)))}"
+# With occurrences without end, which tells the rarity.
+_MOST = f"SELECT {_SCORED.format(', '.join(['1e15'] * len(FIELD_WEIGHTS)))}"
+_BATCH = 256
+
+Occurrences = dict["EventId", float]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An event and its score."""
+
+    event: EventId
+    session: SessionId
+    score: float
+    ts: int | None
+    type: str
+    label: str | None
+
+
+@dataclass(slots=True)
+class Heard:
+    """A word, and the events it occurs in: how often for their length."""
+
+    word: Word
+    rarity: float
+    times: Occurrences
+
+    def score(self, event: EventId, weight: float = 1.0) -> float:
+        times = self.times.get(event)
+        if times is None:
+            return 0.0
+        times *= weight
+        return self.rarity * times / (1 + times)
+
+
+class Ranking:
+    """The events that fit a question."""
+
+    def __init__(self, db: apsw.Connection, question: Question, where: Condition = ANY) -> None:
+        self._db = db
+        self._where = where
+        self.words, self.left_out = _chosen(question)
+        self.heard: list[Heard] = []
+        self._gather()
+
+    @property
+    def information(self) -> float:
+        """Of the whole question."""
+        return sum(word.rarity for word in self.words)
+
+    def _gather(self) -> None:
+        looked_at = 0
+        among: set[EventId] | None = None
+        for word in sorted(self.words, key=lambda word: (word.events, word.text)):
+            leads = not looked_at or looked_at + word.events <= LEADING
+            if not leads and among is None:
+                among = {event for heard in self.heard for event in heard.times}
+            looked_at += word.events
+            times: Occurrences = {}
+            for term in word.terms:
+                self._count(term, term.weight, times, None if leads else among)
+            self.heard.append(Heard(word, word.rarity, times))
+        self._gather_near()
+
+    def _gather_near(self) -> None:
+        near = [(term, heard) for heard in self.heard for term in heard.word.near]
+        looked_at = 0
+        among = {event for heard in self.heard for event in heard.times}
+        for term, heard in sorted(near, key=lambda pair: (pair[0].events, pair[0].text)):
+            if looked_at + term.events > NEARBY:
+                break
+            looked_at += term.events
+            leads = not heard.word.terms
+            weight = NEAR_WEIGHT * term.weight
+            self._count(term, weight, heard.times, None if leads else among)
+
+    def _count(
+        self, term: Term, weight: float, times: Occurrences, among: set[EventId] | None
+    ) -> None:
+        """Add how often a term occurs."""
+        quoted = '"' + term.text.replace('"', '""') + '"'
+        scale = weight * _SQLITE_K1 / SATURATION
+        most = self._db.execute(f"{_MOST} LIMIT 1", (quoted,)).get
+        if not most:
+            return
+        rows: Iterable[tuple[EventId, float]] = self._db.execute(_SCORE, (quoted,))
+        for event, score in rows:
+            if among is None or event in among:
+                # score = most * times / (times + 1)
+                times[event] = times.get(event, 0.0) + scale * score / (most - score)
+
+    # -- in order
+
+    def scores(self) -> dict[EventId, float]:
+        """What each event would score if it were a prompt or an answer."""
+        scores: dict[EventId, float] = {}
+        for heard in self.heard:
+            rarity = heard.rarity
+            for event, times in heard.times.items():
+                scores[event] = scores.get(event, 0.0) + rarity * times / (1 + times)
+        return scores
+
+    def best(self, most: int = CANDIDATES) -> list[Candidate]:
+        """The best events, the best first."""
+        scores = self.scores()
+        heap: list[tuple[float, int, Candidate]] = []
+        for events in self._by_score(scores):
+            if len(heap) == most and scores[events[0]] < heap[0][0]:
+                break
+            for candidate in self._weighed(events):
+                entry = (candidate.score, -candidate.event, candidate)
+                if len(heap) < most:
+                    heapq.heappush(heap, entry)
+                elif entry > heap[0]:
+                    heapq.heapreplace(heap, entry)
+        return [entry[2] for entry in sorted(heap, key=lambda e: (-e[0], -e[1]))]
+
+    @staticmethod
+    def _by_score(scores: Mapping[EventId, float]) -> Iterator[Sequence[EventId]]:
+        """Events in groups, the best first."""
+        most = 2 * _BATCH
+        first = heapq.nlargest(most, scores, key=scores.__getitem__)
+        yield from (first[at : at + _BATCH] for at in range(0, len(first), _BATCH))
+        if len(scores) > most:
+            rest = sorted(scores, key=scores.__getitem__, reverse=True)[most:]
+            yield from (rest[at : at + _BATCH] for at in range(0, len(rest), _BATCH))
+
+    def _weighed(self, events: Sequence[EventId]) -> Iterator[Candidate]:
+        """Those that count, with their scores."""
+        listed = f"[{','.join(map(str, events))}]"
+        rows = self._db.execute(
+            "SELECT e.id, e.session_id, e.ts, e.type, e.label FROM json_each(?) j"
+            f" CROSS JOIN events e ON e.id = j.value WHERE e.retired = 0 AND ({self._where.sql})",
+            (listed, *self._where.values),
+        )
+        for event, session, ts, type_, label in rows:
+            weight = TYPE_WEIGHTS.get(type_, 1.0)
+            score = sum(heard.score(event, weight) for heard in self.heard)
+            yield Candidate(event, session, score, ts, type_, label)
+
+
+def _chosen(question: Question) -> tuple[list[Word], list[Word]]:
+    """The words that are ranked by, and those that are in too many events."""
+    common = question.vocabulary.events / TOO_COMMON
+    known = sorted(question.known, key=lambda word: (word.events, word.text))
+    kept = [word for at, word in enumerate(known) if at < ENOUGH_WORDS or word.events <= common]
+    return kept, [word for word in known if word not in kept]

@@ -1,0 +1,97 @@
+"""`sess recall`: a question in plain words."""
+
+import json
+
+import pytest
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+OTHER = "33333333-3333-4333-8333-333333333333"
+
+
+@pytest.fixture
+def asked(world, sess):
+    """Two conversations; only the first is about the question."""
+    t = world.transcript(MAIN)
+    t.append(
+        t.prompt("Deploying the website does not fetch the nested repository"),
+        t.call("c1", command="git submodule status"),
+        t.result("c1", "-3f2a9c1 public/tokenizer"),
+        t.answer("The host does not check out submodules; enable recursive clones in its settings"),
+        t.prompt("thanks"),
+    )
+    other = world.transcript(OTHER)
+    other.append(
+        other.prompt("paint the teapot blue", timestamp="2026-02-02T10:00:00.000Z"),
+        other.answer("It is blue now.", timestamp="2026-02-02T10:00:05.000Z"),
+    )
+    world.ingest()
+    return sess
+
+
+def test_finds_other_forms_of_the_words(asked):
+    best = asked.json("recall", "why do deployments of websites never fetched nested repositories")[
+        0
+    ]
+    assert best["session"] == MAIN
+    assert best["quote"].startswith("Deploying the website")
+    assert "enable recursive clones" in best["answer"]
+    assert best["outcome"] == "done"
+    assert best["found"] is True
+    assert 0 < best["confidence"] <= 1
+    shown = asked.json("show", f"{MAIN}#{best['event']}")
+    assert shown[0]["text"].startswith("Deploying")
+
+
+def test_forgives_a_slip_of_typing(asked):
+    assert asked.json("recall", "nested repostory")[0]["session"] == MAIN
+
+
+def test_prints_a_citation_and_what_followed(asked):
+    out = asked("recall", "fetching nested repositories").stdout
+    assert "[11111111#" in out
+    assert "→ The host does not check out submodules" in out
+
+
+def test_leaves_the_running_session_out(asked):
+    places = asked.json("recall", "--not-session", MAIN, "fetch the nested repository", "teapot")
+    assert {place["session"] for place in places} == {OTHER}
+
+
+def test_a_running_session_may_not_be_indexed_yet(asked):
+    assert asked.json("recall", "--not-session", "44444444", "teapot")[0]["session"] == OTHER
+
+
+def test_prefers_a_project(asked, world):
+    """Of two places that say the same, the one in the project comes first."""
+    for number, folder in enumerate(("-code-one", "-code-two")):
+        t = world.transcript(f"{number}7777777-7777-4777-8777-777777777777", folder)
+        t.append(t.prompt("rotate the kettle certificates", cwd=f"/code/{folder[-3:]}"))
+    world.ingest()
+    for name in ("one", "two"):
+        places = asked.json("recall", "kettle certificates", "--project", f"/code/{name}")
+        assert places[0]["project"] == f"/code/{name}"
+        assert len(places) == 2
+
+
+def test_a_filter_in_the_question_is_no_word(asked):
+    places = asked.json("recall", "blue", "teapot", "since:2026-02-02")
+    assert {place["session"] for place in places} == {OTHER}
+    asked("recall", "teapot until:2026-02-01", code=1)
+
+
+def test_reads_the_question_from_stdin(asked):
+    done = asked("recall", "-", "--json", input="which teapots are blue\n")
+    assert json.loads(done.stdout.splitlines()[0])["session"] == OTHER
+
+
+def test_keeps_within_the_tokens(asked):
+    done = asked("recall", "--max-tokens", "100", "teapot or nested repository")
+    assert 0 < len(done.stdout.encode()) <= 300
+
+
+def test_without_a_question(asked):
+    assert "no question" in asked("recall", " ", code=2).stderr
+
+
+def test_says_that_nothing_was_found(asked):
+    assert "nothing found" in asked("recall", "qqqqq", code=1).stderr
