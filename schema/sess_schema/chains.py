@@ -42,6 +42,14 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Pack:
+    """A member of records that an agent goes on from instead of from what is before them."""
+
+    kind: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """How the records of one agent hang together."""
 
@@ -53,6 +61,7 @@ class Chain:
     heads: tuple[str, ...] = ()  # kinds of records without which it loads nothing
     names: tuple[Name, ...] = ()
     counts: tuple[Count, ...] = ()
+    packs: tuple[Pack, ...] = ()
     beside: str | None = None  # a file in the same folder that it reads instead
 
     def own_id(self, native_id: str | None) -> str | None:
@@ -82,4 +91,6 @@ def of_agent(db: apsw.Connection, agent: str) -> Chain:
         return Chain()
     names = tuple(Name(**name) for name in facts.pop("names"))
     counts = tuple(Count(**count) for count in facts.pop("counts"))
-    return Chain(**{**facts, "heads": tuple(facts["heads"])}, names=names, counts=counts)
+    packs = tuple(Pack(**pack) for pack in facts.pop("packs"))
+    facts["heads"] = tuple(facts["heads"])
+    return Chain(**facts, names=names, counts=counts, packs=packs)

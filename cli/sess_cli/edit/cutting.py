@@ -7,10 +7,11 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sess_cli.edit import live, log, splices
-from sess_cli.edit.links import Value, is_followed
+from sess_cli.edit.links import Value, is_followed, strings
 from sess_cli.edit.plan import PARENTLESS, Plan, plan
 from sess_common import decode
 from sess_common.errors import Exit, SessError
@@ -129,9 +130,10 @@ def plan_of(
 ) -> Plan:
     """What goes with the chosen records, those that only repeat one of them included."""
     value = _values(db, target)
-    first = plan(transcript, chosen, None, value)
+    texts = partial(texts_of, db)
+    first = plan(transcript, chosen, None, value, texts)
     repeats = _repeats(db, target, transcript, first)
-    return plan(transcript, first.chosen, repeats, value) if repeats else first
+    return plan(transcript, first.chosen, repeats, value, texts) if repeats else first
 
 
 def _values(db: apsw.Connection, target: Target) -> Value:
@@ -329,23 +331,9 @@ def _repeats(
             continue
         texts = {text for text in texts_of(db, record) if len(text) >= _SHORTEST_REPEATED}
         for other in silent:
-            if texts & _strings(_decoded(_raw(stored, target, other))):
+            if texts & strings(_decoded(_raw(stored, target, other))):
                 repeats.setdefault(record.number, set()).add(other.number)
     return repeats
-
-
-def _strings(value: Any) -> set[str]:
-    strings: set[str] = set()
-    waiting = [value]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, str):
-            strings.add(inner)
-        elif isinstance(inner, dict):
-            waiting += inner.values()
-        elif isinstance(inner, list):
-            waiting += inner
-    return strings
 
 
 def sidecar_path(database: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sess_schema import chains
@@ -10,6 +10,7 @@ from sess_schema.chains import Chain, Name
 from sess_schema.queries.transcripts import Record, Transcript
 
 Value = Callable[[Record], Any]  # what a record says, decoded
+Texts = Callable[[Record], list[str]]  # its words, inputs and outputs
 
 
 class Link(NamedTuple):
@@ -164,6 +165,50 @@ class Links:
                     found.append((last, number, text))
         return found
 
+    def unpacked(self) -> list[tuple[int, int, str]]:
+        """What the agent would read again without the last record that stands for it."""
+        pack = self._last_pack(self._transcript.records)
+        if pack is None or pack[0].number not in self._gone:
+            return []
+        number = pack[0].number
+        stay = [
+            one.number
+            for one in self._transcript.records
+            if one.events and one.number not in self._gone
+        ]
+        if not stay or not stay[0] < number < stay[-1]:  # with all after it gone, as before it
+            return []
+        first = stay[0]
+        return [(first, number, f"{first} may count again, which {number} stands for")]
+
+    def copied(self, texts: Texts) -> list[tuple[int, int, str]]:
+        """What goes and stays in the record that the agent goes on from."""
+        records = self._transcript.records
+        pack = self._last_pack([one for one in records if one.number not in self._gone])
+        if pack is None:
+            return []
+        last, packed = pack
+        said = set[str]() if isinstance(packed, str) else strings(packed)  # a summary is no copy
+        return [
+            (last.number, number, f"{last.number} has a copy of {number}, and counts instead of it")
+            for number in sorted(self._gone)
+            if number < last.number and self._is_in(said, number, texts)
+        ]
+
+    def _is_in(self, said: set[str], number: int, texts: Texts) -> bool:
+        record = self._transcript.at(number)
+        return bool(said) and (record.own_id in said or not said.isdisjoint(texts(record)))
+
+    def _last_pack(self, records: Sequence[Record]) -> tuple[Record, Any] | None:
+        """The last record that stands for all before it, and what it has of them."""
+        members = {pack.kind: pack.member for pack in self._chain.packs}
+        for record in reversed(records) if members else ():
+            if record.kind in members:
+                packed = member_of(self._value(record), members[record.kind])
+                if packed:
+                    return record, packed
+        return None
+
     def strayed(self) -> tuple[int, int, str] | None:
         """Where the agent would go on from another branch than before."""
         named = [record for record in self._transcript.records if record.own_id is not None]
@@ -191,6 +236,21 @@ def member_of(value: Any, member: str) -> Any:
     for name in member.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def strings(value: Any) -> set[str]:
+    """All texts in a value."""
+    texts: set[str] = set()
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            texts.add(inner)
+        elif isinstance(inner, dict):
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
+    return texts
 
 
 def is_followed(chain: Chain, record: Record, value: Any) -> bool:

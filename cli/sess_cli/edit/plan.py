@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sess_cli.edit.links import Link, Links, Value
+from sess_cli.edit.links import Link, Links, Texts, Value
 from sess_schema.queries.transcripts import Call, Record, Transcript
 
 UNANSWERED, PARENTLESS = "unanswered", "parentless"
-COUNTED, REVIVED, STRAYED = "counted", "revived", "strayed"
+COUNTED, REVIVED, STRAYED, COPIED = "counted", "revived", "strayed", "copied"
 
 
 class Warning(NamedTuple):  # noqa: A001 - it is one, for people
     """Something that a cut would break in a record that stays."""
 
-    kind: str  # unanswered, parentless, counted, revived, strayed
+    kind: str  # unanswered, parentless, counted, revived, strayed, copied
     number: int  # of the record that stays
     about: int  # of the record that goes
     text: str
@@ -55,6 +55,7 @@ def plan(
     chosen: Iterable[int],
     repeats: dict[int, set[int]] | None = None,
     value: Value = lambda _record: None,
+    texts: Texts = lambda _record: [],
 ) -> Plan:
     """`repeats`: records that only repeat another one, by its number."""
     seeds = frozenset(chosen)
@@ -67,7 +68,8 @@ def plan(
     strayed = links.strayed()
     beyond = (
         (COUNTED, links.counted()),
-        (REVIVED, links.revived()),
+        (REVIVED, [*links.revived(), *links.unpacked()]),
+        (COPIED, links.copied(texts)),
         (STRAYED, [strayed] if strayed else []),
     )
     return Plan(

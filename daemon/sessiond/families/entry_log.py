@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds, labels
-from sess_schema.chains import ONWARD, RECORDS, Chain, Count, Name
+from sess_schema.chains import ONWARD, RECORDS, Chain, Count, Name, Pack
 from sessiond.sourcekit.base import (
     LINK_RESULT,
     TITLE_AI,
@@ -75,6 +75,7 @@ CHAIN = Chain(
         Name("label", "targetId"),
     ),
     counts=(Count("compaction", "firstKeptEntryIndex", RECORDS),),
+    packs=(Pack("compaction", "summary"),),
 )
 _TOOLS = Toolbox(
     {

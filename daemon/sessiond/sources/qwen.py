@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds, labels
-from sess_schema.chains import Chain
+from sess_schema.chains import Chain, Pack
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     TITLE_AI,
@@ -60,7 +60,13 @@ class QwenSource(Source):
     )
     known_from = SOURCE_CODE
     # The parts of a message share its id, and are numbered in the index.
-    chain = Chain("uuid", "parentUuid", own=rf"{SCOPE}(.*?)(?:\.\d+)?", from_last=True)
+    chain = Chain(
+        "uuid",
+        "parentUuid",
+        own=rf"{SCOPE}(.*?)(?:\.\d+)?",
+        from_last=True,
+        packs=(Pack("chat_compression", "systemPayload.compressedHistory"),),
+    )
 
     def places(self) -> list[str]:
         home = self._home()

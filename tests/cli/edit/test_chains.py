@@ -19,7 +19,7 @@ from tests.cli.edit.conftest import rest
 from tests.golden_home import clean
 
 from sess_cli.edit import cutting, undoing
-from sess_cli.edit.plan import COUNTED, REVIVED, STRAYED, UNANSWERED
+from sess_cli.edit.plan import COPIED, COUNTED, REVIVED, STRAYED, UNANSWERED
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions, transcripts
@@ -154,8 +154,8 @@ def random_cuts(db, times):
             refused[error.message] += 1
             continue
         kinds = {warning.kind for warning in cut.plan.warnings if warning.text in cut.warnings}
-        assert kinds <= {UNANSWERED, COUNTED, REVIVED, STRAYED}
-        if kinds & {COUNTED, REVIVED, STRAYED}:
+        assert kinds <= {UNANSWERED, COUNTED, REVIVED, STRAYED, COPIED}
+        if kinds - {UNANSWERED}:
             refused["warned"] += 1
             continue
         with open(chosen.path, "rb") as file:
@@ -267,3 +267,53 @@ def test_pi_goes_on_with_what_a_compaction_kept(home):
                 packed += any(link.member == "firstKeptEntryId" for link in cut.plan.links)
     assert done > 10
     assert packed
+
+
+PACKED = {
+    "pi": ("compaction", None),  # a summary in its own words
+    "qwen": ("chat_compression", None),
+    "codex": ("compacted", COPIED),
+    "gemini": ("set", COPIED),
+}
+
+
+@pytest.mark.parametrize("home", [*PACKED], indirect=True)
+def test_what_the_agent_goes_on_from_instead(home):
+    """Without it, all before it counts again; what goes may stay in it. Both are said."""
+    kind, copied = PACKED[home.source.agent]
+    if home.source.agent == "gemini":
+        with_checkpoint(home)
+    revives = copies = 0
+    with closing(open_reader(home.state / "index.db")) as db:
+        for chosen in logs(db):
+            found = transcripts.read(db, chosen.source)
+            packs = [one.number for one in found.records if one.kind == kind]
+            said = [one.number for one in found.records if one.events]
+            if not packs or not said[0] < packs[-1] < said[-1]:
+                continue
+            for number in said:
+                if found.at(number).kind in found.chain.heads:
+                    continue
+                cut = cutting.planned_cut(db, chosen, found, [number], relink=True)
+                about = {(warning.kind, warning.number) for warning in cut.plan.warnings}
+                copies += (COPIED, packs[-1]) in about
+            cut = cutting.planned_cut(db, chosen, found, [packs[-1]], relink=True)
+            about = {(warning.kind, warning.about) for warning in cut.plan.warnings}
+            revives += (REVIVED, packs[-1]) in about
+            everything = [*range(packs[-1], len(found.records) + 1)]
+            cut = cutting.planned_cut(db, chosen, found, everything, relink=True)
+            assert REVIVED not in {warning.kind for warning in cut.plan.warnings}
+    assert revives
+    assert bool(copies) == bool(copied)
+
+
+def with_checkpoint(home):
+    """Gemini CLI writes all messages again that count, and goes on with these."""
+    path = next(home.root.rglob("session-*.jsonl"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    messages = [*loaded_by_gemini(entries(b"".join(lines))).values()]
+    checkpoint = json.dumps({"$set": {"messages": messages}}).encode() + b"\n"
+    more = {"id": "after", "timestamp": "2026-03-01T12:00:00Z", "type": "user", "content": "more"}
+    path.write_bytes(b"".join([*lines, checkpoint, json.dumps(more).encode() + b"\n"]))
+    rest(path)
+    home.ingest()

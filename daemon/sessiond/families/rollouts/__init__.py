@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema.chains import Chain, Count
+from sess_schema.chains import Chain, Count, Pack
 from sessiond.families.rollouts import threads
 from sessiond.sourcekit.base import Conversation, Item, Parser, SessionSpec, Source, whole_object
 from sessiond.sourcekit.values import as_dict, as_text, as_time
@@ -26,7 +26,9 @@ class RolloutSource(Source):
     database_variable: str | None = None  # moves the database of thread names
     resume_command: tuple[str, ...] = ()  # takes the id of a thread
     chain = Chain(  # the order; going back counts the prompts of the thread
-        heads=("session_meta",), counts=(Count("thread_rolled_back", "payload.num_turns"),)
+        heads=("session_meta",),
+        counts=(Count("thread_rolled_back", "payload.num_turns"),),
+        packs=(Pack("compacted", "payload.replacement_history"),),
     )
     edition = 5
     _names = threads.ThreadNames()  # of all agents

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema.chains import ONWARD, Chain, Name
+from sess_schema.chains import ONWARD, Chain, Name, Pack
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
@@ -53,6 +53,7 @@ class GeminiSource(Source):
         own=f"{SCOPE}(.*)",
         heads=("metadata",),
         names=(Name("rewind", "$rewindTo", ONWARD, or_goes=True),),
+        packs=(Pack("set", "$set.messages"),),
     )
     edition = 3  # subagents in documents of their own; helpers with the id of their parent
 
