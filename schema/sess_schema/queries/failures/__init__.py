@@ -1,0 +1,1 @@
+"""Errors: the same one elsewhere, what ended it, and what fails again and again."""

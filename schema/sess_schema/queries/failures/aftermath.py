@@ -1,0 +1,196 @@
+"""What came between a failure and the first success of the same command: words, edits, commands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from os.path import basename
+from typing import Any
+
+import apsw
+
+from sess_common.classes import dataclass, later
+from sess_schema import kinds, shown
+from sess_schema.ids import EventId, SessionId
+from sess_schema.queries.failures import signature
+
+SOLVED, UNSOLVED, UNKNOWN = "done", "failed", "unknown"
+BUDGET = 1700  # characters of what followed
+_MOST = 120  # events after a failure that are looked at
+_TOLD = 40  # of them told
+_PROMPTS = 2  # a person's, after which the talk is of something else
+_PIECE = 700  # characters of one piece, at most
+_LEAST = 90  # and at least, so that each says something
+_FIRST = 0.7  # of the pieces that find room; the others are the last ones
+_READ = 4000
+_EVENTS = (
+    f"SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary FROM {shown.EVENTS}"
+    f" WHERE t.session_id = ? AND {shown.CURRENT} {shown.IN_ORDER}"
+)
+_TEXTS = (
+    "SELECT id, substr(text, 1, ?2), substr(input, 1, ?2), substr(output, 1, ?2) FROM event_texts"
+    " WHERE id IN (SELECT value FROM json_each(?1))"
+)
+_CHANGING = (kinds.EDIT, kinds.WRITE)
+_QUIET = (kinds.READ, kinds.SEARCH, kinds.PLAN)
+_BEFORE = later(r"^(?:cd \S+ *(?:&&|;) *|env +|sudo +|\w+=\S* +)+")
+_AFTER = later(r"\s*(?:2>&1|\||&&|;|>|#|<<).*", re.DOTALL)
+_SPACE = later(r"[ \t]*\n\s*|[ \t]{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An event of a session, without its texts."""
+
+    event: EventId
+    type: str
+    label: str | None
+    tool: str | None
+    kind: str | None
+    status: str | None
+    summary: str | None
+
+    @property
+    def asks(self) -> tuple[str, str] | None:
+        """What is called, so that the next try can be recognised."""
+        if self.type != "tool_use":
+            return None
+        return self.tool or "", command(self.summary or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What followed a failure."""
+
+    outcome: str  # done, failed or unknown
+    ended_by: EventId | None  # the first success of the same command
+    tries: int  # failures of the same command before it
+    told: str  # what was said, edited and run in between
+
+
+def command(summary: str) -> str:
+    """A command without the folder it runs in and what happens to its output."""
+    return " ".join(_AFTER.sub("", _BEFORE.sub("", summary.strip())).split())
+
+
+def program(asked: str) -> str:
+    """The program and its verb."""
+    return " ".join([word for word in asked.split() if not word.startswith("-")][:2])
+
+
+class Sessions:
+    """The order of events in each session that is asked for, read once."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._rows: dict[SessionId, list[tuple[Any, ...]]] = {}
+
+    def _from(self, session: SessionId, event: EventId, most: int) -> list[Step]:
+        """An event, and those after it."""
+        if session not in self._rows:
+            each = {row[0]: row for row in self._db.execute(_EVENTS, (session,))}
+            self._rows[session] = [*each.values()]
+        rows = self._rows[session]
+        at = next((number for number, row in enumerate(rows) if row[0] == event), len(rows))
+        return [Step(*row) for row in rows[at : at + 1 + most]]
+
+    def after(self, session: SessionId, event: EventId, budget: int = BUDGET) -> Aftermath:
+        steps = self._from(session, event, _MOST)
+        if not steps:
+            return Aftermath(UNKNOWN, None, 0, "")
+        following = steps[1:]
+        end, outcome, tries = _end(steps[0], following)
+        ended_by = following[end].event if outcome == SOLVED and end is not None else None
+        told = self._told(following[: _TOLD if end is None else min(end + 2, _TOLD)], budget)
+        return Aftermath(outcome, ended_by, tries, told)
+
+    def _told(self, following: Sequence[Step], budget: int) -> str:
+        pieces: list[str] = []
+        prompts = 0
+        texts = self._texts([step.event for step in following if step.kind not in _QUIET])
+        for step in following:
+            if step.event not in texts:
+                continue
+            if step.type == "user" and step.label is None:
+                prompts += 1
+                if prompts == _PROMPTS:
+                    break
+            piece = self._piece(step, *texts[step.event])
+            if piece:
+                pieces.append(piece)
+        return _fitted(pieces, budget)
+
+    def _texts(self, events: list[EventId]) -> dict[EventId, tuple[str, str, str]]:
+        rows = self._db.execute(_TEXTS, (json.dumps(events), _READ))
+        return {row[0]: row[1:] for row in rows}
+
+    def _piece(self, step: Step, text: str, given: str, output: str) -> str:
+        if step.type in ("assistant", "thinking", "user"):
+            return _tidy(text)
+        if step.type != "tool_use":
+            return ""
+        if step.kind in _CHANGING:
+            return self._edited(step, given) if step.status != "error" else ""
+        asked = _tidy(step.summary or given)
+        failed = f" → {signature.key(output)[1]}" if step.status == "error" else ""
+        return f"$ {asked}{failed}" if step.kind == kinds.SHELL else f"{step.tool}: {asked}{failed}"
+
+    def _edited(self, step: Step, given: str) -> str:
+        from sess_schema import edits
+
+        changed: dict[str, list[str]] = {}
+        for edit in edits.shown(edits.of_event(self._db, step.event)):
+            lines = changed.setdefault(basename(edit.path), [])
+            for line in edits.lines(edit, context=0):
+                if line.sign in "+-" and line.text.strip():
+                    lines.append(f"{line.sign}{line.text.strip()}")
+        if not any(changed.values()):
+            return f"edited {_tidy(step.summary or given)}"
+        return "\n".join(
+            f"edited {name}: " + " ".join(sorted(lines, key=lambda line: line[0] == "-"))
+            for name, lines in changed.items()
+        )
+
+
+def _end(failed: Step, following: Sequence[Step]) -> tuple[int | None, str, int]:
+    """Where the same command succeeded first, the outcome, and the failures until then.
+
+    Where it is never run again in the same words, the same program and verb count.
+    """
+    asks = failed.asks
+    if asks is None or not asks[1]:
+        return None, UNKNOWN, 0
+    for same in (asks, (asks[0], program(asks[1]))):
+        whole = same is asks
+        tries = 0
+        for number, step in enumerate(following):
+            again = step.asks
+            if again is None or (again if whole else (again[0], program(again[1]))) != same:
+                continue
+            if step.status == "ok":
+                return number, SOLVED, tries
+            tries += step.status == "error"
+        if tries and not whole:
+            return None, UNSOLVED, tries
+    return None, UNKNOWN, 0
+
+
+def _fitted(pieces: list[str], budget: int) -> str:
+    """As many pieces as find room, the first and the last ones, the long ones cut alike."""
+    most = max(1, budget // (_LEAST + 1))
+    if len(pieces) > most:
+        first = max(1, int(most * _FIRST))
+        pieces = pieces[:first] + pieces[len(pieces) - (most - first) :]
+    longest = _PIECE
+    while longest > _LEAST and sum(min(len(p), longest) + 1 for p in pieces) > budget:
+        longest -= 10
+    return "\n".join(_cut(piece, longest) for piece in pieces)[:budget]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _tidy(text: str) -> str:
+    return _SPACE.sub(" ", text.strip())

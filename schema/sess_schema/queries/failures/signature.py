@@ -1,0 +1,135 @@
+"""What an error message says, without what differs each time: folders, numbers, hashes, quotes.
+
+Two texts are compared by the words of their lines and by neighbouring pairs of them, weighted by
+how rare a word is. Lines that name an error count double. `key` names the error of a failed call:
+calls with the same key failed for the same reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sess_common.classes import dataclass, later
+
+_COLOURS = later(r"\x1b\[[0-9;?]*[A-Za-z]")
+_TAGS = later(r"</?[a-z_]*error[a-z_]*>|^(?:Error: )?Exit code \d+\s*$", re.MULTILINE)
+_VARIABLE = later(
+    r"https?://\S+"
+    r"|(?:\b[A-Za-z]:)?(?:[\w.@~+$-]*[/\\])+(?=[\w.@~+-])"  # the folders before a last name
+    r"|\b0x[0-9a-fA-F]+\b"
+    r"|\b(?=[0-9a-f-]*\d)[0-9a-f]{7,64}(?:-[0-9a-f]{4,12})*\b"
+    r"|(?<![A-Za-z])[#v]?\d[\d.,:_T+-]*(?:[mnuµ]?s|[KMGk]?i?B)?\b"
+)
+_QUOTED = later(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”")
+_WORD = later(r"[^\W_]+")
+_ERROR = later(
+    r"error|exception|fatal|panic|fail|cannot|can't|could ?n[o']t|unable|not found|no such|denied"
+    r"|undefined|unexpected|invalid|unknown|illegal|unrecogni[sz]ed|refused|timed? ?out|missing"
+    r"|mismatch|rejected|abort|conflict|does not|doesn't|not allowed|must be|already exists"
+    r"|overwritten|unresolved|is not|exceeds|expected|unused|errno|warning:",
+    re.IGNORECASE,
+)
+# Nothing but an error begins like this.
+_STRONG = later(
+    r"^\s*(?:E\s+)?(?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt)\b(?::|\s*$)"
+    r"|^\s*(?:[\w.-]+: )*(?:fatal|panic|error|ERROR|Error|FATAL)(?:\[\w+\])?[:!]"
+    r"|^npm (?:ERR!|error )|\berror (?:TS\d+|\[\w+\])|: (?:fatal )?error:"
+    r"|^\s*--- FAIL|^FAILED\b|^not ok\b"
+    r"|[\w.-]+:\d+:\d+: |[\w.-]+\.\w+:\d+: |\bcommand not found|: not found$|illegal option"
+    r"|^(?:<tool_use_error>|Traceback|Exit code \d|Process exited with code [1-9])"
+    r"|unknown flag|unrecognized argument|^ ! \[(?:remote )?rejected\]|\bpanicked at\b"
+    r"|^(?:\(eval\)|\w*sh): ?(?:line )?\d*:|\bE[A-Z]{4,12}\b: |\b[45]\d\d\)?\s*$",
+    re.MULTILINE,
+)
+_SAID = later(r"[\w./()@-]+(?::\d+)*: ")  # a program, and what it says
+_TRACEBACK = "Traceback (most recent call last)"
+_NO_ERROR = later(r"\b0 (?:errors?|failures?|failed)\b|^\s*(?:ok\b|PASS|--- PASS|=== |\* \w+: \d)")
+_HEADLINE = later(
+    r"task failed|^\s*Error Trace:|^\s*(?:FAIL|FAILED|ERROR)\s*$|^\d+ (?:issues|errors|problems)"
+)
+_HEAD = 20_000  # characters looked at
+MOST_LINES = 60  # of a pasted error
+_LONGEST_LINE = 400
+_KEY_WORDS = 24
+_LEAST = 2  # words, for a line to say anything
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an error message."""
+
+    words: tuple[str, ...]
+    weight: float
+
+
+def words(line: str) -> list[str]:
+    """The words of a line that its next occurrence has, too, as the full-text index has them."""
+    kept = _VARIABLE.sub(" ", line[:_LONGEST_LINE])
+    return [word for word in _WORD.findall(kept.lower()) if not word.isdigit()]
+
+
+def all_words(line: str) -> list[str]:
+    """The words of a line in small letters, with what differs each time."""
+    return _WORD.findall(line[:_LONGEST_LINE])
+
+
+def lines(text: str) -> list[Line]:
+    """The lines of a message that say something, each different one once."""
+    found: dict[tuple[str, ...], Line] = {}
+    for raw in _plain(text).split("\n"):
+        if len(found) == MOST_LINES:
+            break
+        said = tuple(words(raw))
+        if said and said not in found:
+            found[said] = Line(said, 2.0 if names_error(raw) else 1.0)
+    return [*found.values()]
+
+
+def pairs(said: tuple[str, ...] | list[str]) -> Iterator[Pair]:
+    """Each word alone, and with the one after it."""
+    for word in said:
+        yield word, ""
+    yield from pairwise(said)
+
+
+def names_error(line: str) -> bool:
+    return _ERROR.search(line) is not None and _NO_ERROR.search(line) is None
+
+
+def is_pasted(text: str) -> bool:
+    """Whether a text looks like the output of a program that failed, and not like a question."""
+    head = text.strip()[:_HEAD]
+    if head.endswith("?"):
+        return False
+    if _STRONG.search(head) is not None:
+        return True
+    lines = head.split("\n")
+    return any(map(names_error, lines)) and (len(lines) > 1 or _SAID.match(head) is not None)
+
+
+def key(output: str) -> tuple[str, str]:
+    """The signature of a failed call, and the line that it was made from."""
+    raw = _plain(output)
+    candidates = [line for line in raw.split("\n") if len(words(line)) >= _LEAST]
+    chosen = _most_telling(candidates, last=_TRACEBACK in raw)
+    said = words(_QUOTED.sub(" … ", chosen))
+    if len(said) < _LEAST:
+        said = words(chosen)
+    return " ".join(said[:_KEY_WORDS]), " ".join(chosen.split())[:_LONGEST_LINE]
+
+
+def _most_telling(candidates: list[str], *, last: bool) -> str:
+    """The line that names the error: the last one of a traceback, else the first."""
+    erring = [line for line in candidates if names_error(line) and not _HEADLINE.search(line)]
+    named = [line for line in erring if _STRONG.search(line)] or erring
+    if named:
+        return named[-1] if last else named[0]
+    return candidates[0] if candidates else ""
+
+
+def _plain(text: str) -> str:
+    return _TAGS.sub("", _COLOURS.sub("", text))
