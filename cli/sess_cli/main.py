@@ -24,7 +24,7 @@ VERBS = {
     "truncate": "cut", "rm": "delete", "undo": "undo", "suggest": "cut", "prune": "delete",
     "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
     "record": "record", "restore": "restore", "check": "check", "backup": "check",
-    "forget": "delete", "sql": "sql", "doctor": "doctor", "demo": "demo",
+    "forget": "delete", "why": "why", "sql": "sql", "doctor": "doctor", "demo": "demo",
 }  # fmt: skip
 
 app = typer.Typer(
