@@ -16,39 +16,66 @@ import apsw
 from sess_schema.ids import SessionId
 from sess_schema.queries.transcripts import Record, Transcript
 
+# How sure each is by itself, from 0 to 1.
 PHRASES = {
     "no": 0.30,
-    "actually": 0.35,
     "stop": 0.45,
+    "wrong": 0.45,
+    "nope": 0.50,
+    "actually": 0.55,
+    "instead": 0.55,
     "undo": 0.55,
-    "go back": 0.55,
-    "wrong": 0.60,
-    "revert": 0.60,
-    "try again": 0.60,
+    "go back": 0.60,
     "i said": 0.60,
-    "incorrect": 0.65,
+    "let me try": 0.60,
+    "try again": 0.60,
     "didn't work": 0.65,
     "doesn't work": 0.65,
+    "incorrect": 0.65,
+    "revert": 0.65,
     "still failing": 0.70,
+    "forget that": 0.75,
     "still broken": 0.75,
+    "undo that": 0.75,
+    "different approach": 0.80,
+    "scratch that": 0.80,
+    "that's not right": 0.80,
     "you broke": 0.80,
-    "not what i meant": 0.85,
-    "that's not right": 0.85,
     "don't do that": 0.85,
-    "not what i asked": 0.90,
+    "not what i asked": 0.85,
+    "not what i meant": 0.85,
+    "stop doing that": 0.85,
+    "that is wrong": 0.85,
+    "that's wrong": 0.85,
+    "try a different approach": 0.90,
+    "不是": 0.40,
     "不行": 0.50,
     "没有用": 0.55,
-    "停下": 0.55,
-    "撤销": 0.60,
-    "回退": 0.60,
-    "重来": 0.65,
-    "别这样": 0.70,
+    "再试一次": 0.60,
+    "停下": 0.65,
     "不对": 0.70,
-    "错了": 0.75,
+    "别这样": 0.70,
+    "算了": 0.70,
+    "回退": 0.75,
+    "撤销": 0.75,
+    "搞错了": 0.75,
     "还是不行": 0.75,
+    "错了": 0.75,
+    "不要这样": 0.80,
     "不是这样": 0.80,
+    "走错了": 0.80,
+    "重来": 0.80,
     "不是我要的": 0.90,
+    "换个思路": 0.90,
 }
+# Ordinary words elsewhere: they are signs only where a sentence begins.
+_OPENING = frozenset({"no", "stop", "actually", "不是"})
+_SURE = 0.6  # below, a phrase in a long prompt is a sign only where a sentence begins
+_SHORT = 240  # characters; of a longer prompt, the middle is mostly pasted
+_BEGINNING = (
+    r"(?:^|[\n.!?;\u3002\uff01\uff1f])\s*(?:(?:oh|but|well|wait|hmm?|ok|and|so)\b,? *)*"
+)
+_NOT_A_NO = r"(?! (?:need|problem|worries|rush|longer|matter|one|idea|more|doubt|way)\b)"
 COSTLY = 2000  # tokens
 STREAK = 3  # edits of one file in a row
 DRIFT = 5  # answers in a row without a call
@@ -68,16 +95,26 @@ class Correction(NamedTuple):
 
 def correction(text: str) -> Correction | None:
     """The strongest sign in a text that somebody corrects an agent."""
-    plain = " ".join(text.replace("\u2019", "'").casefold().split())
-    signs = (Correction(*sign) for sign in PHRASES.items() if _says(plain, sign[0]))
-    return max(signs, key=lambda sign: sign.weight, default=None)
+    lines = text.replace("\u2019", "'").casefold().splitlines()
+    plain = "\n".join(" ".join(line.split()) for line in lines).strip()
+    is_long = len(plain) > _SHORT
+    own = f"{plain[:_SHORT]}\n{plain[-_SHORT:]}" if is_long else plain
+    signs = (Correction(*sign) for sign in PHRASES.items())
+    said = (sign for sign in signs if _says(own, sign, is_long=is_long))
+    return max(said, key=lambda sign: sign.weight, default=None)
 
 
-def _says(text: str, phrase: str) -> bool:
+def _says(text: str, sign: Correction, *, is_long: bool) -> bool:
     """Latin words count only whole: `note` is no `no`."""
+    phrase = sign.phrase
     if phrase not in text:
         return False
-    return not phrase.isascii() or re.search(rf"\b{re.escape(phrase)}\b", text) is not None
+    pattern = rf"\b{re.escape(phrase)}\b" if phrase.isascii() else re.escape(phrase)
+    if phrase == "no":
+        pattern += _NOT_A_NO
+    if phrase in _OPENING or (is_long and sign.weight < _SURE):
+        pattern = _BEGINNING + pattern
+    return re.search(pattern, text) is not None
 
 
 class Trigger(NamedTuple):
