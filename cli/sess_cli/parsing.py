@@ -25,6 +25,7 @@ from sess_common.errors import SessError
 _BEFORE = ("--debug",)  # options of `sess` itself that a command may follow
 _OWN = ("--help", "-h", "--version", "--print-id", "--install-completion", "--show-completion")
 _SHORTEST_SLIP = 3
+_ID = re.compile(r"(?=.*\d)[\w-]{4,}|[0-9a-f]{4,}")
 _SHORT = re.compile(r"-[A-Za-z]{1,2}")  # longer ones exclude a word
 # What other search programs call it.
 _ELSEWHERE = {
@@ -35,6 +36,11 @@ _ELSEWHERE = {
 }  # fmt: skip
 _SIMILAR, _SAME = 0.7, 0.85  # how close an option must be to be meant
 _OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")
+# What programs like it call a command.
+_COMMANDS_ELSEWHERE = {
+    "rollback": "sess undo", "redo": "sess undo --redo", "ping": "sess doctor", "turns":
+    "sess records", "local": "sess export site",
+}  # fmt: skip
 # Not those on PATH: `timeout`, `test` and `time` are words that people look for.
 _PROGRAMS = frozenset(
     """
@@ -59,6 +65,11 @@ def with_verb(app: typer.Typer, arguments: list[str]) -> list[str]:
         return _before_a_verb(arguments, rest)
     if rest[0] == "help":
         return [*before, *rest[1:], "--help"]
+    if rest[0] in _COMMANDS_ELSEWHERE and _is_for_a_command(rest[1:]):
+        raise SessError(
+            f"no such command: {rest[0]}",
+            hint=f"`{_COMMANDS_ELSEWHERE[rest[0]]}`? `{_search_for(rest)}` searches for it",
+        )
     for verb in verbs:
         if _one_slip(rest[0], verb):
             raise SessError(
@@ -66,6 +77,11 @@ def with_verb(app: typer.Typer, arguments: list[str]) -> list[str]:
                 hint=f"did you mean `sess {verb}`? `{_search_for(rest)}` searches for it",
             )
     return [*before, "search", *rest]
+
+
+def _is_for_a_command(words: list[str]) -> bool:
+    """Nothing, an ID or options: no words to search for."""
+    return all(word == "last" or word.startswith("-") or _ID.fullmatch(word) for word in words[:1])
 
 
 def _before_a_verb(arguments: list[str], rest: list[str]) -> list[str]:

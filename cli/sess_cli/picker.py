@@ -26,12 +26,20 @@ class Marks:
     plan_of: Callable[[Iterable[int]], Plan]
     suggestions: dict[int, Suggestion] = field(default_factory=dict)
     relink: bool = False
+    force: bool = False
     chosen: set[int] = field(default_factory=set)
+    _first: frozenset[int] = field(init=False)
     plan: Plan = field(init=False)
 
     def __post_init__(self) -> None:
         self.chosen |= {number for one in self.suggestions.values() for number in one.to_cut}
+        self._first = frozenset(self.chosen)
         self._look()
+
+    @property
+    def own(self) -> set[int]:
+        """What is marked, if somebody has marked anything."""
+        return self.chosen if self.chosen != self._first else set()
 
     def toggle(self, number: int) -> None:
         self.chosen ^= {number}

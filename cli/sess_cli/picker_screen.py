@@ -38,6 +38,7 @@ _KEYS = (
     ("d", "mark, next", "mark_and_move"),
     ("c", "clear", "clear"),
     ("r", "relink", "relink"),
+    ("f", "force", "force"),
     ("enter", "cut", "commit"),
     ("q", "quit", "abort"),
 )
@@ -125,13 +126,16 @@ class Picker(App[bool]):
         Binding("c", "clear"),
         Binding("r", "relink"),
         Binding("enter", "commit"),
-        Binding("q,escape", "abort"),
+        Binding("f", "force"),
+        Binding("escape", "leave"),
+        Binding("q", "abort"),
         Binding("ctrl+c,ctrl+q", "abort", priority=True),
     ]
 
     def __init__(self, marks: Marks, *, utc: bool = False) -> None:
         super().__init__()
         self.marks = marks
+        self._refusal = ""  # why the last key did nothing
         self.rows = Rows(marks, utc=utc)
         self.head = Static(id="head")
         self.trouble = Static(id="trouble")
@@ -162,8 +166,11 @@ class Picker(App[bool]):
         head.append(marks.header(), looks.BOLD)
         if marks.relink:
             head.append("  relink", looks.NAME)
+        if marks.force:
+            head.append("  force", looks.NAME)
         self.head.update(head)
-        trouble = marks.trouble()
+        trouble = self._refusal or marks.trouble()
+        self._refusal = ""
         self.trouble.update(Text(trouble, Style(color="red"), no_wrap=True, overflow="ellipsis"))
         self.trouble.display = bool(trouble)
         why = looks.line(marks.why(self.rows.record.number))
@@ -220,8 +227,24 @@ class Picker(App[bool]):
         self.marks.relink = not self.marks.relink
         self.show()
 
+    def action_force(self) -> None:
+        self.marks.force = not self.marks.force
+        self.show()
+
     def action_commit(self) -> None:
-        self.exit(True)
+        if self.marks.warnings and not self.marks.force:
+            self._refusal = f"not cut: {self.marks.trouble()}; f cuts anyway"
+            self.show()
+        else:
+            self.exit(True)
+
+    def action_leave(self) -> None:
+        """Escape, which is pressed by mistake, does not take the marks."""
+        if self.marks.own:
+            self._refusal = "c clears the marks, q quits without cutting"
+            self.show()
+        else:
+            self.exit(False)
 
     def action_abort(self) -> None:
         self.exit(False)

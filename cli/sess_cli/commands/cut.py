@@ -37,7 +37,7 @@ _MARKED = 5  # the best suggestions are marked
 def cut(
     session: SessionId,
     numbers: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(metavar="[N]...", help="Records by number: 5-7,9. See `sess records`."),
     ] = None,
     *,
@@ -69,7 +69,12 @@ def cut(
         def plan(db: apsw.Connection) -> Cut:
             transcript = transcripts.read(db, target.source)
             named = _named_records(
-                db, target, transcript, numbers=numbers, patterns=match or [], citations=event or []
+                db,
+                target,
+                transcript,
+                numbers=numbers or [],
+                patterns=match or [],
+                citations=event or [],
             )
             return cutting.planned_cut(db, target, transcript, named, relink=relink)
 
@@ -81,14 +86,14 @@ def _named_records(
     target: Target,
     transcript: Transcript,
     *,
-    numbers: str | None,
+    numbers: list[str],
     patterns: list[str],
     citations: list[str],
 ) -> set[int]:
     from sess_cli.edit import cutting
     from sess_cli.edit.plan import parse_range
 
-    named = parse_range(numbers, len(transcript.records)) if numbers else set()
+    named = parse_range(",".join(numbers), len(transcript.records)) if numbers else set()
     for pattern in patterns:
         matches = cutting.matching(db, transcript, target.session.key, pattern)
         if not matches:
@@ -162,18 +167,31 @@ def pick(
     with fresh.open_with_sessions() as db:
         target = cutting.find_target(db, session, source)
         marks = _marks(db, target, transcripts.read(db, target.source), suggest=not no_suggest)
-        marks.relink = relink
+        marks.relink, marks.force = relink, force
         on_screen = finder.has_screen()
         accepted = (_pick_on_screen if on_screen else picker.pick_by_numbers)(marks, utc=utc)
         if not accepted or not marks.chosen:
             say("nothing was changed")
+            _keep_marks(target, marks)
             return
 
         def plan(db: apsw.Connection) -> Cut:
             transcript = transcripts.read(db, target.source)
             return cutting.planned_cut(db, target, transcript, marks.chosen, relink=marks.relink)
 
-        running.run(plan, CutOptions(dry_run, yes, force))
+        done = False
+        try:
+            done = running.run(plan, CutOptions(dry_run, yes, marks.force))
+        finally:
+            if not done:
+                _keep_marks(target, marks)
+
+
+def _keep_marks(target: Target, marks: Marks) -> None:
+    """Tell how to cut what was marked and is not cut."""
+    if marks.own:
+        numbers = ",".join(map(str, sorted(marks.own)))
+        say(f"marked: sess cut {target.session.session} {numbers} --dry-run")
 
 
 def _marks(db: apsw.Connection, target: Target, transcript: Transcript, *, suggest: bool) -> Marks:

@@ -229,6 +229,9 @@ def _facts(db: apsw.Connection, row: SessionRow, standing: State) -> Iterator[tu
         "compacted",
         _times(standing.compactions) + (f"\n{standing.summary}" if standing.summary else ""),
     )
+    if standing.broken:
+        lines_ = ", ".join(map(str, standing.broken))
+        yield "unread", f"line {lines_} cannot be read: what it changed is not known"
     waiting = (f"{one['tool'] or 'unknown'} {one['summary'] or ''}" for one in standing.pending)
     yield "pending", "\n".join(waiting)
     yield "asked", standing.last_prompt or ""

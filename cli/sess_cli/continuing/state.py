@@ -32,6 +32,8 @@ _LAST = (
     " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?3))"
     " ORDER BY t.source_id DESC, t.offset DESC, e.block DESC LIMIT 1"
 )
+# An unreadable line may have changed the mode, or anything else.
+_BROKEN = "SELECT line FROM records WHERE session_id = ? AND kind = ? AND retired = 0 ORDER BY line"
 _MODEL = (
     "SELECT model FROM usage WHERE session_id = ? AND counted AND model IS NOT NULL"
     " ORDER BY ts DESC, id DESC LIMIT 1"
@@ -113,6 +115,7 @@ class State:
     pending: list[dict[str, str | None]] = field(default_factory=list)  # calls without a result
     last_prompt: str | None = None
     last_answer: str | None = None
+    broken: list[int] = field(default_factory=list)  # lines that cannot be read
 
     def as_object(self, db: apsw.Connection, row: SessionRow) -> dict[str, Any]:
         return {
@@ -139,6 +142,7 @@ class State:
             "pending": self.pending,
             "last_prompt": self.last_prompt,
             "last_answer": self.last_answer,
+            "broken_lines": self.broken,
         }
 
 
@@ -150,6 +154,7 @@ def read(db: apsw.Connection, row: SessionRow) -> State:
     wanted = {event for (event,) in db.execute(_TOLD, asked)}
     for entry in reader.some([event for event in reader.order if event in wanted]):
         _follow(state, reader, entry)
+    state.broken = [line for (line,) in db.execute(_BROKEN, (row.key, labels.BROKEN))]
     state.last_prompt = _last(db, reader, row, "user")
     state.last_answer = _last(db, reader, row, "assistant")
     return state

@@ -30,8 +30,8 @@ _POLL = 0.02
 _SEEN = "SELECT inode, size, mtime_ns, state FROM sources WHERE path = ?"
 
 
-def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> None:
-    """`plan` is asked again if the file has changed before it could be cut."""
+def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> bool:
+    """Whether it was cut. `plan` is asked again if the file has changed before it could be."""
     shown: frozenset[int] | None = None
 
     def attempt() -> tuple[Cut, Edit, int] | None:
@@ -56,6 +56,7 @@ def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> None:
             index_now(_path(plan))
     if done is not None:
         _tell(*done, options)
+    return done is not None
 
 
 def _path(plan: Callable[[apsw.Connection], Cut]) -> str:

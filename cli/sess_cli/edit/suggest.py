@@ -72,9 +72,7 @@ PHRASES = {
 _OPENING = frozenset({"no", "stop", "actually", "不是"})
 _SURE = 0.6  # below, a phrase in a long prompt is a sign only where a sentence begins
 _SHORT = 240  # characters; of a longer prompt, the middle is mostly pasted
-_BEGINNING = (
-    r"(?:^|[\n.!?;\u3002\uff01\uff1f])\s*(?:(?:oh|but|well|wait|hmm?|ok|and|so)\b,? *)*"
-)
+_BEGINNING = r"(?:^|[\n.!?;\u3002\uff01\uff1f])\s*(?:(?:oh|but|well|wait|hmm?|ok|and|so)\b,? *)*"
 _NOT_A_NO = r"(?! (?:need|problem|worries|rush|longer|matter|one|idea|more|doubt|way)\b)"
 COSTLY = 2000  # tokens
 STREAK = 3  # edits of one file in a row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -61,10 +62,14 @@ class Recorder:
         model: str = "",
         provider: str = "",
         folder: str | None = None,
+        refine: Callable[[str], str | None] | None = None,
     ) -> None:
         """`project`: the working directory, by default the current one.
 
         `folder`: where sessions are kept, by default `~/.jcode/sessions`.
+
+        `refine`: called once, with the first prompt, when the session has its first title; returns
+        a better one or None. `user` waits for it: one that takes long calls `rename` later.
         """
         self.folder = os.path.abspath(os.path.expanduser(folder or "~/.jcode/sessions"))
         self.session = str(uuid.uuid4())
@@ -72,6 +77,7 @@ class Recorder:
         self.project = project if project is not None else _working_directory()
         self.error: Exception | None = None
         self._provider, self._model = provider, model
+        self._refine, self._turn = refine, threading.Lock()
         self._listed, self._titled = True, False
         self._prompt: dict[str, Any] | None = None  # waits for the first entry
         self._opened = _now()
@@ -182,15 +188,28 @@ class Recorder:
             self._prompt = kept if kept.get("content") or kept.get("env_info") else None
             return True
         kept.setdefault("timestamp", _now())
-        try:
-            self._append(self._fitted(kept))
-        except (OSError, ValueError, RecursionError) as error:
-            self.error = error
-            return False
-        if kind == "user" and not self._titled:
-            self._titled = True
-            self._list(files.entitle_session, files.title_from(str(kept.get("content") or "")))
+        with self._turn:
+            try:
+                self._append(self._fitted(kept))
+            except (OSError, ValueError, RecursionError) as error:
+                self.error = error
+                return False
+            names = kind == "user" and not self._titled
+            if names:
+                self._titled = True
+                prompt = str(kept.get("content") or "")
+                self._list(files.entitle_session, files.title_from(prompt))
+        if names and self._refine is not None:
+            self._rename_by(self._refine, prompt)
         return True
+
+    def _rename_by(self, refine: Callable[[str], str | None], prompt: str) -> None:
+        try:
+            title = refine(prompt)
+        except Exception as error:
+            self.error = error
+        else:
+            self.rename(title or "", by_user=False)
 
     def rename(self, title: str, *, by_user: bool = True) -> bool:
         """Name the session; a name that a person gave stays when a program has another idea.

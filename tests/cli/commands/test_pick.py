@@ -126,6 +126,45 @@ def test_warnings_are_shown_before_the_cut(world, talk):
     pick(world, script)
 
 
+def test_enter_with_warnings_keeps_the_marks(world, talk):
+    """It says why nothing is cut and which key cuts anyway; that key is the option."""
+
+    async def script(app, pilot):
+        await pilot.press("j", "j", "space", "enter")
+        assert app.is_running
+        assert app.trouble.render().plain.startswith("not cut: 1 warning: 2 calls Bash")
+        assert app.trouble.render().plain.endswith("f cuts anyway")
+        assert app.marks.chosen == {3}
+        await pilot.press("f", "enter")
+
+    app = pick(world, script)
+    assert (app.return_value, app.marks.force) == (True, True)
+
+
+def test_escape_keeps_the_marks(world, talk):
+    """Without any, it ends the picker."""
+
+    async def script(app, pilot):
+        await pilot.press("space", "escape")
+        assert app.is_running
+        assert app.trouble.render().plain == "c clears the marks, q quits without cutting"
+        await pilot.press("j")
+        assert not app.trouble.display
+        await pilot.press("c", "escape")
+
+    assert pick(world, script).return_value is False
+
+
+def test_marks_that_are_not_cut_are_told(world, talk):
+    """As a command that cuts them."""
+    marked = f"marked: sess cut {SESSION} 3 --dry-run\n"
+    done = world.run("sess", "pick", SESSION, "--yes", "--no-suggest", input="3\n", check=2)
+    assert marked in done.stderr
+    assert "not cut because of 1 warning" in done.stderr
+    done = world.run("sess", "pick", SESSION, "--yes", "--force", input="3\n", check=0)
+    assert "marked:" not in done.stderr
+
+
 @pytest.mark.parametrize(("key", "agreed"), [("enter", True), ("q", False), ("ctrl+c", False)])
 def test_only_enter_cuts(world, talk, key, agreed):
     """Everything else that ends the picker changes nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.cli.continuing.continuing_worlds import SESSION, call, ingest, recorder, state
@@ -62,7 +63,21 @@ def test_the_last_word_counts(world):
         "pending": [{"tool": "execute", "summary": "kettle"}],
         "last_prompt": "boil water",
         "last_answer": "boiling",
+        "broken_lines": [],
     }
+
+
+def test_lines_that_cannot_be_read_are_named(world):
+    """Such a line may have changed the mode: it is not known, and not silently the old one."""
+    with recorder(world) as record:
+        record.user("boil water")
+        record.mode("planning")
+        record.mode("executing")
+    path = Path(record.path)
+    path.write_bytes(path.read_bytes().replace(b'"executing"', b'"execu', 1))
+    assert state(world)["broken_lines"] == [4]
+    told = world.run("sess", "state", SESSION, check=0).stdout
+    assert "line 4 cannot be read: what it changed is not known" in told
 
 
 def test_nothing_is_made_up(world):

@@ -74,6 +74,13 @@ def test_a_cut_takes_the_results_with_it_and_undo_brings_them_back(world, talk):
     world.check()
 
 
+def test_numbers_may_be_arguments_of_their_own(world, talk):
+    """`1 4` is `1,4`, as the usage says."""
+    before = lines(talk.path)
+    world.run("sess", "cut", SESSION, "1", "4", "7", "--yes", check=0)
+    assert len(lines(talk.path)) == len(before) - 3
+
+
 def test_the_running_daemon_has_read_the_change_when_the_command_ends(world, talk):
     """Search finds the text no more after a cut, and again after undo, at once."""
     daemon = world.start()

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -177,6 +178,40 @@ def test_a_name_that_a_person_gave_stays(folder):
     recorder.user("more words")
     (meta,) = listed(folder)["/p"]
     assert (meta["title"], meta["title_user_set"]) == ("by a person", True)
+
+
+def test_a_caller_refines_the_title_once(folder):
+    """When there is a first title, whoever comes first; nothing, or a failure, leaves that."""
+    asked = []
+
+    def refine(prompt):
+        asked.append((prompt, listed(folder)["/p"][0]["title"]))
+        return "  About \n tea "
+
+    recorder = Recorder("/p", folder=str(folder), refine=refine)
+    threads = [threading.Thread(target=recorder.user, args=(f"words {n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ((prompt, title),) = asked
+    assert title == prompt
+    assert listed(folder)["/p"][0]["title"] == "About tea"
+
+
+@pytest.mark.parametrize("refined", [None, " ", RuntimeError("no model")])
+def test_a_title_that_cannot_be_refined_stays(folder, refined):
+    """The error is told, not raised."""
+
+    def refine(_prompt):
+        if isinstance(refined, Exception):
+            raise refined
+        return refined
+
+    recorder = Recorder("/p", folder=str(folder), refine=refine)
+    assert recorder.user("first words")
+    assert listed(folder)["/p"][0]["title"] == "first words"
+    assert recorder.error is (refined if isinstance(refined, Exception) else None)
 
 
 def test_empty_fields_are_left_out_and_arguments_are_text(folder):

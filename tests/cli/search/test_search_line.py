@@ -152,6 +152,19 @@ def test_a_near_miss_of_a_command_is_not_searched_for(home, typed, verb):
     )
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("rollback", "sess undo"), ("redo", "sess undo --redo"), ("ping", "sess doctor")],
+)
+def test_commands_of_programs_like_it_are_answered(home, typed, meant):
+    """Alone, with an ID or with options; among other words it is one of them."""
+    for more in ([], ["last"], ["0e3e0000"], ["--list"]):
+        done = home.run("sess", typed, *more, check=2)
+        assert done.stderr.startswith(f"sess: no such command: {typed}\nhint: `{meant}`? ")
+    expected = home.run("sess", "search", typed, "the", "lock").stdout
+    assert home.run("sess", typed, "the", "lock").stdout == expected
+
+
 def test_help_is_a_command_too(home):
     """As with git: `sess help` and `sess help VERB`."""
     assert home.run("sess", "help", check=0).stdout == home.run("sess", "--help", check=0).stdout
