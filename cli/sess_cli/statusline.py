@@ -111,7 +111,7 @@ def read(db: apsw.Connection, session: str | None, now: int | None = None) -> St
         for model, window, size in db.execute(
             "SELECT coalesce(u.model, ''), u.context_window, u.input_tokens + u.cache_write_tokens"
             " + u.cache_read_tokens FROM usage u WHERE u.session_id = ? AND u.counted"
-            " ORDER BY u.ts DESC LIMIT 1",
+            " AND u.sum_of = 1 ORDER BY u.ts DESC LIMIT 1",
             (key,),
         ):
             status.context, status.context_window = size, window or context_window(model, size)

@@ -374,6 +374,7 @@ _REFUSALS = ("The user rejected", "Permission denied and could not request permi
 # Which of a session's records about usage counts, best first: rows of the store, the sum at its
 # end, what single messages say.
 STORED, SUMMED, SAID = 0, 1, 2
+_MOST_SHARES = 1000
 
 
 def result_of(data: dict[str, Any], call_id: str) -> Result:
@@ -420,8 +421,11 @@ def _blocks(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def summed(end: dict[str, Any], session: str) -> list[Usage]:
-    """What a whole session used, by model; each later sum includes the earlier ones."""
-    usages = []
+    """What a whole session used, by model; each later sum includes the earlier ones.
+
+    Of each model's responses, the first has what all used.
+    """
+    usages, numbers = [], []
     for model, metric in as_dict(end.get("modelMetrics")).items():
         usage, details = (as_dict(as_dict(metric).get(n)) for n in ("usage", "tokenDetails"))
         names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
@@ -431,12 +435,23 @@ def summed(end: dict[str, Any], session: str) -> list[Usage]:
         if details and not (used.input_tokens or used.output_tokens):
             used = _detailed(details, session, model, reasoning)
         usages.append(used)
+        requests = as_dict(metric).get("requests")
+        numbers.append(as_count(as_dict(requests).get("count")) or as_count(requests))
     if not any(used.input_tokens or used.output_tokens for used in usages):
         details = as_dict(end.get("tokenDetails"))
         usages = [_detailed(details, session, end.get("currentModel"), 0)]
-    for used in usages:
-        used.fallback = SUMMED
-    return [used for used in usages if used.input_tokens or used.output_tokens]
+        numbers = [sum(numbers)]
+    shares = []
+    for used, number in zip(usages, numbers, strict=True):
+        used.fallback, used.sum_of = SUMMED, max(1, min(number, _MOST_SHARES))
+        if used.input_tokens or used.output_tokens:
+            shares += [used, *(_empty(used, number) for number in range(2, used.sum_of + 1))]
+    return shares
+
+
+def _empty(used: Usage, number: int) -> Usage:
+    key = f"{used.message_id}:{number}"
+    return Usage(key, key, used.model, fallback=used.fallback)
 
 
 def _detailed(details: dict[str, Any], session: str, model: Any, reasoning: Any) -> Usage:

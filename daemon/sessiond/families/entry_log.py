@@ -99,6 +99,7 @@ _SILENT = frozenset(
 )
 _SUMMARIES = frozenset({"compactionSummary", "branchSummary"})
 _STOPPED = ("Operation aborted", "Command aborted", "Tool execution was aborted", "Aborted")
+_ABORTED = "\nCommand aborted"  # after what it printed
 _DENIED = ("Blocked by user", "Denied by user", "User denied", "Tool call denied", "Rejected by")
 _ARTIFACT = re.compile(r"artifact://(\d+)")
 _TAIL = 600
@@ -203,7 +204,8 @@ class EntryParser:
             return
         result = Result(call_id, output, "ok", images=images, pointer="/message/content")
         if message.get("isError") is True:
-            refused = output.strip().startswith(_STOPPED) or output.startswith(_DENIED)
+            said = output.strip()
+            refused = said.startswith((*_STOPPED, *_DENIED)) or said.endswith(_ABORTED)
             result.status = "denied" if refused else "error"
         saved = _ARTIFACT.search(output, max(0, len(output) - _TAIL))
         if saved and tool and self._spec.attachments:

@@ -145,8 +145,11 @@ class PriceTable:
         speed: str | None = None,
         tier: str | None = None,
         geo: str | None = None,
+        sum_of: int = 1,
     ) -> tuple[int, int] | None:
         """Nano-dollars for one response, and what the cache saved; None without a price.
+
+        The sum of several responses is billed as if their prompts had one length.
 
         As in the index, `cache_write` includes `cache_write_1h` (kept for an hour), and `input`
         excludes what was written to or read from the cache.
@@ -158,7 +161,8 @@ class PriceTable:
         if name is None or factor is None:
             return None
         short = max(cache_write - cache_write_1h, 0)
-        rates = self._rates(name, ts_ms, input + short + cache_write_1h + cache_read)
+        read = input + short + cache_write_1h + cache_read
+        rates = self._rates(name, ts_ms, read // max(sum_of, 1))
         cached = (
             short * rates.cache_write
             + cache_write_1h * rates.cache_write_1h
@@ -327,7 +331,8 @@ def _micro(where: str, dollars: Any) -> int:
 # What a price depends on, in the order of `Pricer.price`.
 PRICED = (
     "model", "ts", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
-    "cache_read_tokens", "web_searches", "speed", "service_tier", "geo", "cost_usd",
+    "cache_read_tokens", "web_searches", "speed", "service_tier", "geo", "sum_of",
+    "cost_usd",
 )  # fmt: skip
 
 _BATCH = 5000
@@ -360,8 +365,8 @@ class Pricer:
 
         Takes the values of `PRICED`.
         """
-        *counts, speed, tier, geo, recorded = values
-        bill = self.table.bill(*counts, speed=speed, tier=tier, geo=geo)
+        *counts, speed, tier, geo, sum_of, recorded = values
+        bill = self.table.bill(*counts, speed=speed, tier=tier, geo=geo, sum_of=sum_of)
         nano, saved = bill or (None, None)
         source = "computed"
         if recorded is not None:

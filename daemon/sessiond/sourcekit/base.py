@@ -102,6 +102,7 @@ class Usage:
     context_window: int | None = None  # of the model, where the agent records it
     reasoning_tokens: int = 0  # part of output_tokens
     fallback: int = 0  # of a session's usage, only that with the lowest value counts
+    sum_of: int = 1  # responses, each of which has its own `Usage`
 
 
 @dataclass(slots=True)

@@ -81,6 +81,7 @@ def _bound_usage(usage: Usage, warnings: list[str]) -> None:
         for name, count in zip(_COUNTS, counts, strict=True):
             if not 0 <= count <= MOST_TOKENS:
                 setattr(usage, name, 0)
+        usage.sum_of = max(1, usage.sum_of)
         warnings.append("impossible token count ignored")
     if usage.cost_usd is not None and not 0 <= usage.cost_usd <= MOST_DOLLARS:
         usage.cost_usd = None

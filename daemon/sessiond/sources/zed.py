@@ -210,12 +210,11 @@ _TOOLS = Toolbox(
     }
 )
 _REFUSED = re.compile(
-    r"Tool canceled by user|denied (?:permission|by (?:the )?user)|user denied",
-    re.IGNORECASE,
+    r"Tool canceled by user|denied (?:permission|by (?:the )?user)|user (?:denied|stopped)"
+    r"|\ACommand .{0,2000}? was interrupted",
+    re.IGNORECASE | re.DOTALL,
 )
-_FAILED = re.compile(
-    r"Command .{0,2000}?(?:failed with exit code|was (?:interrupted|killed))", re.DOTALL
-)
+_FAILED = re.compile(r"Command .{0,2000}?(?:failed with exit code|was killed)", re.DOTALL)
 _OUTCOME = 4000  # characters that tell how a call ended
 _PLACES = ("abs_path", "path", "name", "title", "url")
 

@@ -28,7 +28,7 @@ COLUMNS = (
     "session_id", "record_id", "response_uid", "message_id", "request_id", "model", "ts",
     "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
-    "context_window", "reasoning_tokens", "fallback",
+    "context_window", "reasoning_tokens", "fallback", "sum_of",
 )  # fmt: skip
 _WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano", "chars")
 _SAVE = (
@@ -106,6 +106,7 @@ class Line(NamedTuple):
     context_window: int | None
     reasoning_tokens: int
     fallback: int
+    sum_of: int
 
     def finality(self) -> tuple[Any, ...]:
         """Of two lines of a request, the greater one counts.
@@ -187,7 +188,7 @@ class UsageWriter:
             usage.output_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens,
             usage.cache_read_tokens, usage.web_searches, usage.service_tier, usage.speed,
             usage.geo, usage.cost_usd, usage.context_window, usage.reasoning_tokens,
-            usage.fallback,
+            usage.fallback, usage.sum_of,
         )  # fmt: skip
         self._holders.setdefault(line.response_uid, set()).add(session.id)
         self._written = self._chosen = False

@@ -339,7 +339,10 @@ CREATE TABLE usage (
     reasoning_tokens      INTEGER NOT NULL DEFAULT 0,
     -- rank of the record that reports it: of a session's rows only those with the lowest one
     -- count
-    fallback              INTEGER NOT NULL DEFAULT 0
+    fallback              INTEGER NOT NULL DEFAULT 0,
+    -- responses whose tokens it has: some agents record only the sum of several, each of which has a
+    -- row
+    sum_of                INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX usage_by_session ON usage (session_id, ts);
 CREATE INDEX usage_by_record ON usage (record_id);

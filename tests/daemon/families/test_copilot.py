@@ -98,7 +98,8 @@ def test_several_replacements_are_one_edit_each():
                                            "outputTokens": 2}}}}, [("m", 4, 5, 2)]),
         ({"modelMetrics": {"m": {"requests": 2}}, "currentModel": "m",
           "tokenDetails": {"input": {"tokenCount": 4}, "output": {"tokenCount": 2},
-                           "cache_read": {"tokenCount": 5}}}, [("m", 4, 5, 2)]),
+                           "cache_read": {"tokenCount": 5}}},
+         [("m", 4, 5, 2), ("m", 0, 0, 0)]),  # the first response has the sum
         ({"modelMetrics": {"m": {"usage": {"reasoningTokens": 1}, "tokenDetails": {
             "input": {"tokenCount": 4}, "output": {"tokenCount": 2},
             "cache_read": {"tokenCount": 5}}}}}, [("m", 4, 5, 2)]),

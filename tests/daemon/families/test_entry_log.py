@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.golden_home import GoldenWorld, facts
+
+from sessiond.families.entry_log import EntryParser
+from sessiond.sourcekit.base import SessionSpec
 
 
 def test_a_title_that_is_written_over_in_place_changes_nothing_else(tmp_path):
@@ -37,3 +41,21 @@ def test_the_same_short_id_in_two_sessions_is_two_entries(tmp_path):
         )
     world.ingest()
     assert world.sql("SELECT sum(input_tokens) FROM usage WHERE counted") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("Command aborted", "denied"),
+        ("counting\n\nCommand aborted", "denied"),
+        ("User denied the command", "denied"),
+        ("no such file\n\nCommand exited with code 1", "error"),
+        ("waiting\n\nCommand timed out after 5 seconds", "error"),
+    ],
+)
+def test_a_call_that_a_person_stopped_is_denied_and_a_failed_one_failed(output, status):
+    parser = EntryParser(SessionSpec("s"), {})
+    content = [{"type": "text", "text": output}]
+    message = {"role": "toolResult", "toolCallId": "c1", "toolName": "bash", "content": content}
+    record = parser.parse({"type": "message", "message": {**message, "isError": True}})
+    assert [result.status for result in record.results] == [status]

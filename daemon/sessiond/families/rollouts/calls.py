@@ -178,7 +178,6 @@ _COMMAND = "Command: "
 _AFTER_COMMAND = re.compile(r"^(?:Chunk ID: \S{1,40}\n)?Wall time: ", re.MULTILINE)
 _STOPPED = "aborted by user"
 _FAILED = (
-    _STOPPED,
     "apply_patch verification failed",
     'err: "',
     "exec_command failed",
@@ -267,8 +266,10 @@ def _outcome_in_text(text: str) -> tuple[str, int | None]:
     took = _seconds(float(wall[1])) if wall else None
     if code:
         return "error" if int(code[1]) else "ok", took
-    stopped = head.startswith(_FAILED) or head.rstrip() == "aborted"
-    return "error" if stopped or head.rstrip().endswith(f"\n{_STOPPED}") else "ok", took
+    last = head.rstrip()
+    if last == "aborted" or head.startswith(_STOPPED) or last.endswith(f"\n{_STOPPED}"):
+        return "denied", took
+    return "error" if head.startswith(_FAILED) else "ok", took
 
 
 def _seconds(value: Any) -> int | None:

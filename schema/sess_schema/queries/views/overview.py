@@ -109,7 +109,8 @@ class Analytics:
 
     @property
     def success_rate(self) -> float:
-        calls = self.numbers.calls
+        """Of the calls that nobody refused; where there are none, nothing succeeded."""
+        calls = self.numbers.calls - self.numbers.denied
         return (calls - self.numbers.failed) / calls if calls else 0.0
 
     @property

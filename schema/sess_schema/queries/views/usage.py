@@ -133,7 +133,8 @@ def context_by_session(db: apsw.Connection, asked: Stats) -> parts.Counted:
     wanted = scope.responses(db, asked)
     size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
     for session, model, window, tokens in db.execute(
-        f"SELECT s.id, {MODEL}, u.context_window, {size} AS size {wanted.sql} ORDER BY s.id, size",
+        f"SELECT s.id, {MODEL}, u.context_window, {size} AS size {wanted.sql} AND u.sum_of = 1"
+        " ORDER BY s.id, size",
         wanted.values,
     ):
         largest[session] = [model, window]
@@ -159,7 +160,8 @@ def _last_prompt(db: apsw.Connection, session: SessionId, ts: int | None) -> int
     """The size of the last prompt before a compaction that does not record it."""
     size: int | None = db.execute(
         "SELECT u.input_tokens + u.cache_write_tokens + u.cache_read_tokens FROM usage u"
-        " WHERE u.session_id = ? AND u.counted AND u.ts <= ? ORDER BY u.ts DESC LIMIT 1",
+        " WHERE u.session_id = ? AND u.counted AND u.sum_of = 1 AND u.ts <= ?"
+        " ORDER BY u.ts DESC LIMIT 1",
         (session, ts),
     ).get
     return size

@@ -293,7 +293,7 @@ def test_one_session_in_the_terms_of_old(worked):
     assert "Duration:        5h0m" in lines
     assert "Active Time:     16m19s" in lines
     assert "Tool Time:       7.0s" in lines
-    assert "Success Rate:    83.3%" in lines
+    assert "Success Rate:    80.0%" in lines  # four of five; one was denied
     at = lines.index("Tool Breakdown")
     assert lines[at + 1 : at + 6] == [
         "-" * 48,
@@ -304,9 +304,24 @@ def test_one_session_in_the_terms_of_old(worked):
     ]
     _, session = rows(worked, MAIN)
     assert picked(session, "group", "duration_ms", "tool_ms", "success_rate") == (
-        "session", 18_000_001, 7000, pytest.approx(5 / 6),
+        "session", 18_000_001, 7000, pytest.approx(4 / 5),
     )  # fmt: skip
     assert [one["class"] for one in session["failures"]] == ["tests failed"]
+
+
+def test_calls_that_were_all_denied_are_no_success(world):
+    t = world.transcript()
+    t.append(t.prompt("go"))
+    for number in range(2):
+        refusal = "The user doesn't want to proceed with this tool use."
+        t.append(t.call(f"c{number}"), t.result(f"c{number}", refusal, is_error=True))
+    world.ingest()
+    _, session = rows(world, "last")
+    assert session["success_rate"] == 0.0
+    t.append(t.call("ok"), t.result("ok", "done"))
+    world.ingest()
+    _, session = rows(world, "last")
+    assert session["success_rate"] == 1.0
 
 
 def test_the_numbers_of_old(world):

@@ -101,8 +101,8 @@ EXITED = "Process exited with code 1\nOriginal token count: 4\nOutput:\nno paper
         ("Process exited with code 1", "ok"),  # a program may print this
         ("patch rejected by user", "denied"),
         ("This action was rejected due to unacceptable risk.\nReason: rm", "denied"),
-        ("aborted by user after 2.1s", "error"),
-        ("Wall time: 2.1 seconds\naborted by user", "error"),
+        ("aborted by user after 2.1s", "denied"),
+        ("Wall time: 2.1 seconds\naborted by user", "denied"),
         ("unsupported call: fly", "error"),
         ('{"output":"x","metadata":{"exit_code":3}}', "error"),
         ('{"output":', "ok"),
