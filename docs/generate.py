@@ -12,8 +12,8 @@ TARGET = Path(__file__).parent / "commands.md"
 HELP = Path(__file__).parents[1] / "cli" / "sess_cli" / "help.txt"
 COMMANDS = {
     "sess": [
-        "search", "recall", "list", "show", "stats", "statusline", "import", "records", "cut",
-        "pick", "truncate", "rm", "undo", "suggest", "prune",
+        "search", "recall", "lessons", "list", "show", "stats", "statusline", "import",
+        "records", "cut", "pick", "truncate", "rm", "undo", "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "why", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",

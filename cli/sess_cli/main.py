@@ -18,7 +18,8 @@ from sess_schema import __version__
 # Each verb, in the order of the help, and its module in `commands/`: the function has the name of
 # the verb, unless the module registers it.
 VERBS = {
-    "search": "search", "recall": "recall", "list": "list_", "show": "show", "stats": "stats",
+    "search": "search", "recall": "recall", "lessons": "lessons",
+    "list": "list_", "show": "show", "stats": "stats",
     "statusline": "stats",
     "export": "export", "import": "record", "records": "show", "cut": "cut", "pick": "cut",
     "truncate": "cut", "rm": "delete", "undo": "undo", "suggest": "cut", "prune": "delete",

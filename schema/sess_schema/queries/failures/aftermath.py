@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from os.path import basename
-from typing import Any
+from typing import NamedTuple
 
 import apsw
 
@@ -17,7 +17,7 @@ from sess_schema.queries.failures import signature
 
 SOLVED, UNSOLVED, UNKNOWN = "done", "failed", "unknown"
 BUDGET = 1700  # characters of what followed
-_MOST = 120  # events after a failure that are looked at
+MOST = 120  # events after a failure that are looked at
 _TOLD = 40  # of them told
 _PROMPTS = 2  # a person's, after which the talk is of something else
 _PIECE = 700  # characters of one piece, at most
@@ -25,7 +25,8 @@ _LEAST = 90  # and at least, so that each says something
 _FIRST = 0.7  # of the pieces that find room; the others are the last ones
 _READ = 4000
 _EVENTS = (
-    f"SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary FROM {shown.EVENTS}"
+    f"SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary, e.ts"
+    f" FROM {shown.EVENTS}"
     f" WHERE t.session_id = ? AND {shown.CURRENT} {shown.IN_ORDER}"
 )
 _TEXTS = (
@@ -39,8 +40,7 @@ _AFTER = later(r"\s*(?:2>&1|\||&&|;|>|#|<<).*", re.DOTALL)
 _SPACE = later(r"[ \t]*\n\s*|[ \t]{2,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """An event of a session, without its texts."""
 
     event: EventId
@@ -50,6 +50,7 @@ class Step:
     kind: str | None
     status: str | None
     summary: str | None
+    ts: int | None
 
     @property
     def asks(self) -> tuple[str, str] | None:
@@ -57,6 +58,15 @@ class Step:
         if self.type != "tool_use":
             return None
         return self.tool or "", command(self.summary or "")
+
+    @property
+    def asks_alike(self) -> tuple[str, str] | None:
+        """The same for a try in other words: the program and its verb, the name of the file."""
+        asks = self.asks
+        if asks is None:
+            return None
+        tool, asked = asks
+        return tool, program(asked) if self.kind == kinds.SHELL else basename(asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +94,39 @@ class Sessions:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._rows: dict[SessionId, list[tuple[Any, ...]]] = {}
+        self._steps: dict[SessionId, tuple[list[Step], dict[EventId, int]]] = {}
 
-    def _from(self, session: SessionId, event: EventId, most: int) -> list[Step]:
-        """An event, and those after it."""
-        if session not in self._rows:
-            each = {row[0]: row for row in self._db.execute(_EVENTS, (session,))}
-            self._rows[session] = [*each.values()]
-        rows = self._rows[session]
-        at = next((number for number, row in enumerate(rows) if row[0] == event), len(rows))
-        return [Step(*row) for row in rows[at : at + 1 + most]]
+    def following(self, session: SessionId, event: EventId, most: int) -> list[Step]:
+        """An event, and at most so many after it."""
+        if session not in self._steps:
+            rows = self._db.execute(_EVENTS, (session,))
+            each = {step.event: step for step in map(Step._make, rows)}
+            places = {event: number for number, event in enumerate(each)}
+            self._steps[session] = [*each.values()], places
+        steps, places = self._steps[session]
+        at = places.get(event, len(steps))
+        return steps[at : at + 1 + most]
 
     def after(self, session: SessionId, event: EventId, budget: int = BUDGET) -> Aftermath:
-        steps = self._from(session, event, _MOST)
+        steps = self.following(session, event, MOST)
         if not steps:
             return Aftermath(UNKNOWN, None, 0, "")
         following = steps[1:]
-        end, outcome, tries = _end(steps[0], following)
+        end, outcome, tries = end_of(steps[0], following)
         ended_by = following[end].event if outcome == SOLVED and end is not None else None
-        told = self._told(following[: _TOLD if end is None else min(end + 2, _TOLD)], budget)
+        told = self.told(following[: _TOLD if end is None else min(end + 2, _TOLD)], budget)
         return Aftermath(outcome, ended_by, tries, told)
 
-    def _told(self, following: Sequence[Step], budget: int) -> str:
+    def done(self, steps: Sequence[Step]) -> list[str]:
+        """The calls that succeeded among steps, one line each."""
+        return [
+            self._piece(step, "", step.summary or "", "").split("\n")[0]
+            for step in steps
+            if step.type == "tool_use" and step.status == "ok" and step.kind != kinds.PLAN
+        ]
+
+    def told(self, following: Sequence[Step], budget: int) -> str:
+        """What was said, edited and run in some steps, up to a person's second prompt."""
         pieces: list[str] = []
         prompts = 0
         texts = self._texts([step.event for step in following if step.kind not in _QUIET])
@@ -153,27 +174,23 @@ class Sessions:
         )
 
 
-def _end(failed: Step, following: Sequence[Step]) -> tuple[int | None, str, int]:
+def end_of(failed: Step, following: Sequence[Step]) -> tuple[int | None, str, int]:
     """Where the same command succeeded first, the outcome, and the failures until then.
 
     Where it is never run again in the same words, the same program and verb count.
     """
-    asks = failed.asks
-    if asks is None or not asks[1]:
+    if failed.asks is None or not failed.asks[1]:
         return None, UNKNOWN, 0
-    for same in (asks, (asks[0], program(asks[1]))):
-        whole = same is asks
+    tries = 0
+    for alike in (False, True):
+        wanted = failed.asks_alike if alike else failed.asks
         tries = 0
         for number, step in enumerate(following):
-            again = step.asks
-            if again is None or (again if whole else (again[0], program(again[1]))) != same:
-                continue
-            if step.status == "ok":
-                return number, SOLVED, tries
-            tries += step.status == "error"
-        if tries and not whole:
-            return None, UNSOLVED, tries
-    return None, UNKNOWN, 0
+            if step.type == "tool_use" and wanted == (step.asks_alike if alike else step.asks):
+                if step.status == "ok":
+                    return number, SOLVED, tries
+                tries += step.status == "error"
+    return None, UNSOLVED if tries else UNKNOWN, tries
 
 
 def _fitted(pieces: list[str], budget: int) -> str:

@@ -14,7 +14,13 @@ from itertools import pairwise
 from sess_common.classes import dataclass, later
 
 _COLOURS = later(r"\x1b\[[0-9;?]*[A-Za-z]")
-_TAGS = later(r"</?[a-z_]*error[a-z_]*>|^(?:Error: )?Exit code \d+\s*$", re.MULTILINE)
+# What stands around the output of a program.
+_TAGS = later(
+    r"</?[a-z_]*error[a-z_]*>"
+    r"|^(?:Error: |Process |Command failed with )?[Ee]xit(?:ed with)? (?:code|status):? \d+\s*$"
+    r"|^(?:Chunk ID|Wall time|Original token count|Output): ?.{0,40}$",
+    re.MULTILINE,
+)
 _VARIABLE = later(
     r"https?://\S+"
     r"|(?:\b[A-Za-z]:)?(?:[\w.@~+$-]*[/\\])+(?=[\w.@~+-])"  # the folders before a last name
@@ -46,8 +52,10 @@ _STRONG = later(
 _SAID = later(r"[\w./()@-]+(?::\d+)*: ")  # a program, and what it says
 _TRACEBACK = "Traceback (most recent call last)"
 _NO_ERROR = later(r"\b0 (?:errors?|failures?|failed)\b|^\s*(?:ok\b|PASS|--- PASS|=== |\* \w+: \d)")
-_HEADLINE = later(
-    r"task failed|^\s*Error Trace:|^\s*(?:FAIL|FAILED|ERROR)\s*$|^\d+ (?:issues|errors|problems)"
+# A sum, a command that is echoed, what went well: nothing that says why.
+_BESIDE = later(
+    r"task failed|^(?:\[[\w:-]+\] )?\$ |^\s*(?:ok\b|PASS|--- PASS|=== )|^\s*Error Trace:"
+    r"|^\s*(?:FAIL|FAILED|ERROR)\s*$|^\d+ (?:issues|errors|problems)"
 )
 _HEAD = 20_000  # characters looked at
 MOST_LINES = 60  # of a pasted error
@@ -124,11 +132,11 @@ def key(output: str) -> tuple[str, str]:
 
 def _most_telling(candidates: list[str], *, last: bool) -> str:
     """The line that names the error: the last one of a traceback, else the first."""
-    erring = [line for line in candidates if names_error(line) and not _HEADLINE.search(line)]
-    named = [line for line in erring if _STRONG.search(line)] or erring
-    if named:
-        return named[-1] if last else named[0]
-    return candidates[0] if candidates else ""
+    candidates = [line for line in candidates if not _BESIDE.search(line)]
+    strong = [line for line in candidates if _STRONG.search(line)]
+    named = [line for line in strong if names_error(line)] or strong
+    named = named or [line for line in candidates if names_error(line)] or candidates[:1]
+    return named[-1 if last else 0] if named else ""
 
 
 def _plain(text: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import log
 
 import apsw
 
-from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass, field
 from sess_schema.queries.failures import signature
 from sess_schema.queries.failures.aftermath import BUDGET, SOLVED, UNSOLVED, Sessions
@@ -15,15 +14,13 @@ from sess_schema.queries.fields import ANY, Condition
 from sess_schema.search_index import FAILED
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from sess_schema.ids import EventId, SessionId
 
 _WORDS = 8  # asked of the full text
 _MOST_EVENTS = 40_000  # that have any of them: a bound by rarity
 _FAILED, _OTHERS = 60, 40  # candidates compared
 _READ = 40_000  # characters of one
-_QUOTE = 260
+QUOTE = 260  # characters
 _SAME = 0.5  # of the information of an error, for another to be the same
 _NEAR = 0.5  # of the share of the best place, for another to be shown
 _CALL, _OUTPUT, _PROMPT, _ANSWER = 1.0, 0.9, 0.9, 0.8  # who says it
@@ -191,36 +188,6 @@ def similar(
     return result
 
 
-def as_objects(db: apsw.Connection, result: Similar) -> Iterator[dict[str, Any]]:
-    """The places as `sess recall --json` prints them."""
-    from sess_schema.citations import Citations
-    from sess_schema.queries import sessions
-
-    cites = Citations(db)
-    for place in result.places:
-        one = place.found
-        row = sessions.by_key(db, one.session)
-        yield {
-            "session": row.session,
-            "event": cites.key(one.event, one.session),
-            "parent": row.parent,
-            "agent": row.agent,
-            "project": row.project,
-            "ts": times.iso(one.ts),
-            "type": one.type,
-            "status": one.status,
-            "quote": one.quote,
-            "answer": place.answer,
-            "outcome": place.outcome,
-            "ended_by": place.ended_by and cites.key(place.ended_by, one.session),
-            "score": round(one.score, 3),
-            "confidence": round(result.confidence, 3),
-            "found": result.found,
-            "times": result.times,
-            "sessions": result.sessions,
-        }
-
-
 def is_error(db: apsw.Connection, text: str) -> bool:
     """Whether a text is an error that was pasted: it looks so, or a failed call printed it."""
     if signature.is_pasted(text):
@@ -252,7 +219,7 @@ def _compared(db: apsw.Connection, wanted: _Error, within: Condition) -> list[Oc
         share, quote = wanted.share(text)
         weight = _weight(type_, status)
         found.append(
-            Occurrence(event, session, ts, type_, status, share, share * weight, quote[:_QUOTE])
+            Occurrence(event, session, ts, type_, status, share, share * weight, quote[:QUOTE])
         )
     return sorted(found, key=lambda one: (-one.score, -(one.ts or 0), -one.event))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sess_schema.connection import open_reader
 from sess_schema.queries.failures import signature
 from sess_schema.queries.failures.aftermath import BUDGET, command
-from sess_schema.queries.failures.similar import as_objects, is_error, similar
+from sess_schema.queries.failures.similar import is_error, similar
 from sess_schema.queries.fields import Condition
 
 SOLVED = "11111111-1111-4111-8111-111111111111"
@@ -78,20 +78,20 @@ def test_an_error_is_found_elsewhere_with_what_ended_it(index):
     found = similar(index, pasted())
     assert found.found
     assert (found.times, found.sessions) == (3, 2)
-    by_session = {one["session"]: one for one in as_objects(index, found)}
+    names = dict(iter(index.execute("SELECT id, native_id FROM sessions")))
+    by_session = {names[place.found.session]: place for place in found.places}
+    assert by_session.keys() == {SOLVED, OPEN}
     solved = by_session[SOLVED]
-    assert solved["outcome"] == "done"
-    assert solved["quote"].startswith("ValveError: the valve 'B2'")
-    assert "spring is not lubricated" in solved["answer"]
-    assert "edited boiler.py: +self.valve.lubricate() -self.valve.open(p)" in solved["answer"]
-    assert "$ pytest -q tests" in solved["answer"]
-    assert "coffee" not in solved["answer"]
-    assert "import valve" not in solved["answer"]
-    assert solved["ended_by"] is not None
-    assert by_session[OPEN]["outcome"] == "failed"
-    assert OTHER not in by_session
+    assert (solved.outcome, by_session[OPEN].outcome) == ("done", "failed")
+    assert solved.found.quote.startswith("ValveError: the valve 'B2'")
+    assert "spring is not lubricated" in solved.answer
+    assert "edited boiler.py: +self.valve.lubricate() -self.valve.open(p)" in solved.answer
+    assert "$ pytest -q tests" in solved.answer
+    assert "coffee" not in solved.answer
+    assert "import valve" not in solved.answer
+    assert solved.ended_by is not None
     assert found.last is not None
-    assert by_session[OPEN]["ts"].startswith("2026-03-05")
+    assert names[found.last.session] == OPEN
 
 
 def test_what_was_never_solved_is_said_to_be_so(index):
