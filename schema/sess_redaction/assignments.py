@@ -17,7 +17,6 @@ SCREEN = (
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
-_LONG = 14  # characters
 _CLOSERS = r"[\\\"'`\])*}]{0,6}"
 _ASSIGNED = re.compile(
     rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|<-(?=[ \t])|\|\|=|\?\?=|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|：|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
@@ -84,7 +83,7 @@ def find(text: str, word: re.Match[str], extents: Extents) -> Secrets:
         return
     weak = names.is_weak(name)
     for begin, end in _values(text, start, word.end(), name, extents):
-        if weak and not values.is_random(text[begin:end], _LONG):
+        if weak and not values.is_surely(name, text[begin:end]):
             continue
         yield begin, end, names.kind_of(name)
     if not weak and _CELL_END.match(text, word.end()) is not None:

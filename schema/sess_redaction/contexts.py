@@ -7,42 +7,8 @@ has no counted repetitions: many of them together are slow in RE2.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from functools import cached_property
-
-from sess_redaction import assignments, judges, names, tables
-from sess_redaction.judges import Judge
-
-_AHEAD = 4_000  # characters
-
-
-@dataclass(frozen=True)
-class Context:
-    expression: str
-    judge: Judge
-    sample: str
-    spares: str
-    sign: str
-    back: int = 0  # characters before the sign in which the context may begin
-
-    def look(self, text: str, at: int) -> re.Match[str] | None:
-        """The context around a place where its sign was found."""
-        if not self.back:
-            return self.compiled.match(text, at)
-        if self._signed.match(text, at) is None:
-            return None
-        begin = max(text.rfind("\n", 0, at) + 1, at - self.back)
-        return self.compiled.search(text, begin, at + _AHEAD)
-
-    @cached_property
-    def _signed(self) -> re.Pattern[str]:
-        return re.compile(self.sign, re.ASCII)
-
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        return re.compile(self.expression, re.ASCII)
-
+from sess_redaction import assignments, judges, names, sentences, tables
+from sess_redaction.judges import Context
 
 # -- programs and functions that take a password: `mysql -p...`, `client.login("bob", "...")`
 
@@ -58,6 +24,14 @@ _PROGRAMS = (
     ("(?:mongo|mongosh|mongodump|mongorestore|sqlcmd|mosquitto_pub)", "[pP]", " ?", "mongosh -u demo -p "),
     ("twine upload|cqlsh|useradd|usermod", "p", " ", "twine upload -u demo -p "),
     ("ssh-keygen", "N", " ", "ssh-keygen -t ed25519 -N "),
+    ("ssh-keygen", "P", " ", "ssh-keygen -p -P "),
+    ("bcp|osql|isql|ipmitool|mosquitto_sub", "P", " ?", "ipmitool -U demo -P "),
+    ("snmp(?:walk|get|set|bulkwalk)", "A", " ", "snmpget -u demo -A "),
+    ("snmp(?:walk|get|set|bulkwalk)", "X", " ", "snmpget -u demo -X "),
+    ("psexec|evil-winrm|nxc|crackmapexec|hydra|ncftpput", "p", " ", "psexec -u demo -p "),
+    ("plink|pscp|psftp", "pw", " ", "plink -l demo -pw "),
+    ("security add-(?:generic|internet)-password", "w", " ?", "security add-generic-password -a demo -w "),
+    ("yarn config|npm config|pnpm config", "-password", "[ =]", "npm config --password "),
     ("keytool|jarsigner", "(?:store|key|srcstore|deststore)pass", " ", "keytool -list -storepass "),
     ("gpg", "-passphrase", "[ =]", "gpg --batch --passphrase "),
     ("gh secret set", "(?:b|-body)", "[ =]?", "gh secret set NAME -b "),
@@ -67,9 +41,12 @@ _PROGRAMS = (
 )  # fmt: skip
 _QUOTE = r"\\{0,3}[\"']"
 _USER = rf"(?:\$?[\w.]{{1,40}}|{_QUOTE}[^\"'\n]{{0,80}}[\"'])"
-_LOGINS = r"basic_?auth|basic_?credentials?|network_?credential|login|set_?credentials"
+_LOGINS = (
+    r"basic_?auth|basic_?credentials?|network_?credential|login|(?:set|with|use)_?credentials|authenticate|\bdb\.auth|wifi\.begin"
+    r"|(?:sign|log)_?in|(?:create|add)_?user|username_?password_?credentials?|password_?authentication"
+)
 # Numbers are secrets after these; `pin` in small letters is as often one of a chip.
-_CODES = r"(?:\bPINs?|\b(?:pin|Pin)(?:[_ -]?(?:code|number|no))|\b[a-z]+(?:_pin|Pin)|[A-Z]_PIN|(?i:\b(?:[a-z]+[_-])*t?otp(?:[_ -]?code)?|one[- ]time (?:code|password|passcode)|verification[_ -]code|passcode))"
+_CODES = r"(?:\bPINs?|\b(?:pin|Pin)(?:[_ -]?(?:code|number|no))|\b[a-z]+(?:_pin|Pin)|[A-Z]_PIN|(?i:\b(?:[a-z]+[_-])*t?otp(?:[_ -]?code)?|one[- ]time (?:[a-z]+ )?(?:code|password|passcode)|(?:login|security|confirmation|2fa|mfa|sms|authentication) code|verification[_ -]code|passcode))"
 _READERS = r"sudo -S|passwd|vercel env add|wrangler secret put|--password-stdin|--with-token|gh secret set|cryptsetup"
 
 
@@ -83,8 +60,8 @@ def _of_program(programs: str, letters: str, between: str, sample: str) -> Conte
 COMMANDS = (
     *(_of_program(*program) for program in _PROGRAMS),
     Context(
-        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|user-secrets set \S{1,80}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
-        r"vault login |zip -P |rabbitmqctl |user-secrets set |mc (?:alias|config) |(?:>|redis-cli) AUTH ",
+        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|vault operator unseal|bw unlock|rclone obscure|encrypt_string|mosquitto_passwd -\w{0,3}b\w{0,3} \S{1,80} \S{1,60}|NickServ IDENTIFY|net use \S{1,100}|wpa_passphrase \S{1,60}|http-basic\.\S{1,60} \S{1,60}|auth-pass \S{1,60}|net user \S{1,60}|(?:pdftk|qpdf)[^\n|;]{1,100}? (?:input|user|owner)_pw|user-secrets set \S{1,80}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
+        r"vault (?:login|operator unseal) |zip -P |rabbitmqctl |bw unlock |rclone obscure |encrypt_string |mosquitto_passwd |NickServ IDENTIFY |net use |wpa_passphrase |http-basic\.|auth-pass |net user |pdftk |qpdf |user-secrets set |mc (?:alias|config) |(?:>|redis-cli) AUTH ",
     ),
     Context(
         r"[a-z]freerdp3?(?: [^\n|;&]{0,200})? /p:([^\s$])", judges.value(names.PASSWORD),
@@ -138,7 +115,7 @@ CONTEXTS = (
         'if "-----BEGIN PRIVATE KEY-----" in text:', r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY",
     ),
     Context(
-        r"Private-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]+\r?\n)*[A-Za-z0-9+/=]+)",
+        r"Private-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]+\r?\n)*[A-Za-z0-9+/=]+(?:\r?\nPrivate-MAC: [0-9a-f]+)?)",
         judges.matched("private key"), "Private-Lines: 2\nAAAAgQCkL0aB39\nAAAAgQ==", "Private-Lines: 2",
         "Private-Lines: ",
     ),
@@ -164,10 +141,10 @@ CONTEXTS = (
         r"(?i:authorization)[\\\"'\]]*[ \t]*[:=,\"'\\]",
     ),
     Context(
-        r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)"
+        r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key|auth|auth_?key|sid|session_?(?:id|key)?|ticket|jwt|hmac)"
         r"=([^\s&#\"'`<>\\(){}$,;|]{8,})", judges.parameter,
         "https://a.blob.core.windows.net/c/b?sv=2024&sig=" + "aB3%2" * 9, "?sig=short",
-        "[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)=",
+        "[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key|auth|auth_?key|sid|session_?(?:id|key)?|ticket|jwt|hmac)=",
     ),
     Context(
         r"(?i:set-cookie|cookie)(?:[\\\"']{0,5}[ \t]{0,4}[:=]|[\\\"']{1,5},) ?[\\\"']{0,5}[\w.-]+="
@@ -240,9 +217,9 @@ CONTEXTS = (
         "(?:put-parameter|put-secret-value|create-secret|update-secret|secret set) ",
     ),
     Context(
-        r"(?i:expect)[^\n]{0,60}(?i:password|passphrase|passcode)[^\n]{0,40}\n\s{0,20}send(?: --)? {1,2}([\"'])",
+        r"(?i:expect)[^\n]{0,60}(?i:assword|passphrase|passcode)[^\n]{0,40}\n\s{0,20}send(?: --)? {1,2}([\"'])",
         judges.sent, 'expect "Password:"\nsend "hunter2\\r"', 'expect "Password:"\nsend "$pass\\r"',
-        r"(?i:expect)[ \\\"'\(]+[^\n]*(?i:passw|passp|passc)",
+        r"(?i:expect)[ \\\"'\(]+[^\n]*(?i:assw|passp|passc)",
     ),
     Context(
         r"\bkind: ?\"?Secret\b", tables.manifest,
@@ -265,9 +242,9 @@ CONTEXTS = (
     ),
     Context(
         r"\b(?:echo|printf)(?: -n| -e|(?: \\*[\"'])?%s(?:\\n)?\\*[\"']?)? (\\*'[^\n]{2,300}?'|\\*\"[^\n]{2,300}?\"|[^\s|;&$\"'][^|;&\n$]{2,200}?) ?(?:\||>\() ?[^|\n]{0,200}?"
-        r"(?:--password-stdin|sudo -S|chpasswd|passwd|gh secret set|docker login|gh auth login --with-token|cryptsetup|vault login)",
+        r"(?:--password-stdin|sudo -S|chpasswd|passwd|gh secret set|docker login|gh auth login --with-token|cryptsetup|vault login|su -|su \w|sudo --stdin|kinit|docker secret create|passphrase-fd|secret-tool store|pass insert)",
         judges.piped, "echo hunter2 | docker login -u demo --password-stdin", "echo $PASS | sudo -S true",
-        r"--password-stdin|sudo -S|chpasswd|\| *(?:sudo )?passwd|\| *(?:gh secret set|gh auth login|docker login|vault login)|cryptsetup", back=400,
+        r"--password-stdin|sudo -S|chpasswd|\| *(?:sudo )?passwd|\| *(?:gh secret set|gh auth login|docker login|vault login|su |sudo --stdin|kinit|docker secret|secret-tool|pass insert)|passphrase-fd|cryptsetup", back=400,
     ),
     Context(
         r"(?:^|(?<=[\s\"'`]))[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(\S)", judges.value(names.PASSWORD),
@@ -295,4 +272,5 @@ CONTEXTS = (
         '<input type="password" value="hunter2x">', '<input type="password" value="">', r"type=\\*[\"']?password",
     ),
     *COMMANDS,
+    *sentences.CONTEXTS,
 )  # fmt: skip

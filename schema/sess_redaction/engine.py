@@ -12,13 +12,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
-from sess_redaction import assignments, contexts, net, values
+from sess_redaction import assignments, contexts, net, values, wraps
 from sess_redaction.extents import MASK, Extents, Secret, ends_sequence
 from sess_redaction.screens import compiled
 from sess_redaction.shapes import SHAPES, Shape
 
-EDITION = 8  # increased when the rules find more, so that sites are drawn again
+Search = Callable[..., Any]
+EDITION = 9  # increased when the rules find more, so that sites are drawn again
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
 # for that end again after each match would take quadratic time.
@@ -36,8 +38,6 @@ _MARGIN = re.compile(
     r"|\[\d{4}-\d\d-\d\d[T ][\d:.,+-]{5,24}Z?\][ \t](?:[\w.]{1,30}:?[ \t])?)",
     re.MULTILINE,
 )
-# Where a narrow terminal broke a word.
-_BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
 # A notebook has each line in a string of its own.
 _ESCAPE = re.compile(
     r"('\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4}))"
@@ -57,9 +57,10 @@ _BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
 _BACK = 60
 _DEEP = 4_096  # characters
 _AHEAD = 100
-_NARROW = 40
+_NARROW = 24
 _ABOVE, _BELOW = 400, 1_200  # characters around a place that are read without their margins
 _MORE = re.compile(r"[\w+/=-]*", re.ASCII)
+_WORD = re.compile(r"[\w+/=.$-]{1,400}", re.ASCII)
 _IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{60}\Z")
 _IN_WORD = re.compile(r"[\w-]", re.ASCII)
 
@@ -69,11 +70,15 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Sec
     encoded = text.encode("utf-8", "surrogatepass")
     found: list[Secret] = []
     places: list[int] = []
-    place = _screen()(encoded, 0)
-    if place >= 0:
-        found += _in_lines(text, places, encoded, place)
-        if "\\" in text and not all(_is_for_net(text, place) for place in places):
-            found += _unescaped(text)
+    hits = Hits(encoded)
+    if hits.after(0) >= 0:
+        found += _in_lines(text, places, hits)
+    if "\n" in text:
+        found += _unwrapped(text, found)
+    if "\\" in text and (
+        not all(_is_for_net(text, place) for place in places) or wraps.may_be_escaped(text)
+    ):
+        found += _unescaped(text)
     if "&" in text and _ENTITY.search(text) is not None:
         found += _without_entities(text)
     if own:
@@ -82,6 +87,8 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Sec
         found += _through(text, _COLOUR, own)
     found = joined(text, found) if found else found
     caught = net.find(text, places, found) if places else []
+    if "\n" in text:
+        caught = [wraps.longer(text, secret) for secret in caught]
     return joined(text, found + caught) if caught else found
 
 
@@ -92,17 +99,23 @@ def may_hold(record: bytes) -> bool:
             return True  # characters and layers that are not read here
         for escape, character in _WRITTEN:
             record = record.replace(escape, character)
-    return _screen()(record, 0) >= 0 or (b"&" in record and _CODED.search(record) is not None)
+    return Hits(record).after(0) >= 0 or (b"&" in record and _CODED.search(record) is not None)
 
 
-def _in_lines(
-    text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
-) -> Iterator[Secret]:
+def _in_lines(text: str, places: list[int], hits: Hits | None = None) -> Iterator[Secret]:
     """What the built-in rules find, also where each line has something before it."""
-    yield from _in(text, places, encoded, place)
+    yield from _in(text, places, hits)
     for begin, end in _with_margins(text, places):
         for first, last, kind in _through(text[begin:end], _MARGIN, ()):
             yield begin + first, begin + last, kind
+
+
+def _unwrapped(text: str, found: Iterable[Secret]) -> list[Secret]:
+    """What goes on in the next line, because a terminal, a shell or a box broke it."""
+    more = [longer for secret in found if (longer := wraps.longer(text, secret)) != secret]
+    for begin, end in wraps.regions(text):
+        more += wraps.spanning(text, begin, [*_through(text[begin:end], wraps.JOINT, ())])
+    return more
 
 
 def _is_for_net(text: str, place: int) -> bool:
@@ -131,17 +144,15 @@ def _with_margins(text: str, places: list[int]) -> list[tuple[int, int]]:
     return around
 
 
-def _in(
-    text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
-) -> Iterator[Secret]:
-    """`place` is where the first rule may apply, if that is known; `places` is told of each."""
-    first = _screen()
-    encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
+def _in(text: str, places: list[int], hits: Hits | None = None) -> Iterator[Secret]:
+    """`places` is told of each place where a rule may apply."""
+    hits = Hits(text.encode("utf-8", "surrogatepass")) if hits is None else hits
+    encoded = hits.encoded
     plain = len(encoded) == len(text)
     extents = Extents(text)
     begin = end = 0  # of what reaches furthest so far
     at = passed = 0  # the same place in the text and in its bytes
-    place = first(encoded, 0) if place is None else place
+    place = hits.after(0)
     while place >= 0:
         at = place if plain else at + _length(encoded[passed:place])
         passed = place
@@ -155,7 +166,7 @@ def _in(
             # A long secret is not read again from each place in it.
             skipped = text[at : end - _DEEP].encode("utf-8", "surrogatepass")
             following = place + len(skipped)
-        place = first(encoded, following)
+        place = hits.after(following)
 
 
 def _length(encoded: bytes) -> int:
@@ -191,7 +202,7 @@ def _shaped(text: str, at: int) -> Iterator[Secret]:
     if match is not None:
         yield from _whole(text, match, _BY_PREFIX[(match.lastindex or 1) - 1])
     more = _MORE.match(text, match.end()) if match is not None else None
-    if begins and (more is None or text[more.end() : more.end() + 1] in ("\r", "\n")):
+    if begins and (more is None or wraps.JOINT.match(text, more.end()) is not None):
         yield from _broken(text, at, whole=match is not None)
     sign = _signs().match(text, at)
     if sign is not None:
@@ -213,15 +224,20 @@ def _whole(text: str, match: re.Match[str], shape: Shape) -> Iterator[Secret]:
 
 def _broken(text: str, at: int, *, whole: bool) -> Iterator[Secret]:
     """A shape that goes on in the next line."""
-    line = _BROKEN.match(text, at)
-    if line is None or at - text.rfind("\n", 0, at) + len(line[1]) < _NARROW:
+    first = _WORD.match(text, at)
+    joint = wraps.JOINT.match(text, first.end()) if first is not None else None
+    if first is None or joint is None:
         return
-    if whole and not any(map(str.isdigit, line[3])):
+    start = text.rfind("\n", max(at - _AHEAD, 0), at) + 1
+    rest = _WORD.match(text, joint.end())
+    if rest is None or first.end() - start < _NARROW:
+        return
+    if whole and not any(map(str.isdigit, rest[0])):
         return  # the next line begins with a word
-    match = _shapes().match(line[1] + line[3])
-    if match is not None and match.end() > len(line[1]):
+    match = _shapes().match(first[0] + rest[0])
+    if match is not None and match.end() > len(first[0]):
         for _, end, kind in _whole(match.string, match, _BY_PREFIX[(match.lastindex or 1) - 1]):
-            yield at, at + end + len(line[2]), kind
+            yield at, at + end + len(joint[0]), kind
 
 
 def _begins_word(text: str, at: int) -> bool:
@@ -263,6 +279,7 @@ def _unescaped(text: str) -> Iterator[Secret]:
         text = "".join(read)
         layers.append((read, pieces))
         found = [*_in_lines(text, [])]
+        found += _unwrapped(text, found)
         if "\x1b" in text:
             found += _through(text, _COLOUR, ())
         if found:
@@ -348,12 +365,12 @@ def joined(text: str, found: list[Secret]) -> list[Secret]:
 # -- the screen
 
 
-def expressions() -> list[str]:
+def expressions() -> list[list[str]]:
+    """What is looked for together."""
     return [
-        assignments.SCREEN,
-        net.SCREEN,
-        *(shape.screened for shape in SHAPES),
-        *(context.sign for context in contexts.CONTEXTS),
+        [assignments.SCREEN, net.SCREEN],
+        [shape.screened for shape in SHAPES],
+        [context.sign for context in contexts.CONTEXTS],
     ]
 
 
@@ -387,23 +404,43 @@ def _by_sign() -> list[tuple[Shape, re.Pattern[str]]]:
     return [(shape, re.compile(shape.expression, re.ASCII)) for shape in SHAPES if shape.sign]
 
 
+class Hits:
+    """Where in a text a rule may apply, in order.
+
+    All expressions in one would have more states than RE2 keeps: it would make them again and again.
+    """
+
+    def __init__(self, encoded: bytes) -> None:
+        self.encoded = encoded
+        self._next = [-1] * len(_screens())  # of each screen; the size of the text if there is none
+
+    def after(self, at: int) -> int:
+        """The first at this place or behind it; -1 if there is none."""
+        size = len(self.encoded)
+        for number, search in enumerate(_screens()):
+            if self._next[number] < at:
+                self._next[number] = _first(search, self.encoded, at)
+        first = min(self._next)
+        return first if first < size else -1
+
+
+def _first(search: Search, text: bytes, at: int) -> int:
+    size = len(text)
+    while True:
+        found = search(text, at, at + _WINDOW)
+        if found is not None:
+            return int(found.start())
+        if at + _WINDOW >= size:
+            return size
+        at += _WINDOW - _OVERLAP
+
+
 @lru_cache(maxsize=1)
-def _screen() -> Callable[[bytes, int], int]:
-    """The start of the next candidate; -1 if there is none."""
-    whole = "|".join(f"(?:{_ungrouped(one)})" for one in expressions()).encode()
-    search = compiled(whole).search
-
-    def first(text: bytes, at: int) -> int:
-        size = len(text)
-        while True:
-            found = search(text, at, at + _WINDOW)
-            if found is not None:
-                return int(found.start())
-            if at + _WINDOW >= size:
-                return -1
-            at += _WINDOW - _OVERLAP
-
-    return first
+def _screens() -> list[Search]:
+    return [
+        compiled("|".join(f"(?:{_ungrouped(one)})" for one in group).encode()).search
+        for group in expressions()
+    ]
 
 
 def _ungrouped(expression: str) -> str:

@@ -34,7 +34,7 @@ _TICKED = re.compile(r"(?<!`)(?:``)*`\Z")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
 _ESCAPED_BREAK = re.compile(
-    r"\\{1,8}(?:r\\{1,8})?n(?=\\+[nrtu\"']|\Z|[\"'](?:\Z|[\s,;:)\]}\\\"'])|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
+    r"\\{1,8}(?:r\\{1,8})?n(?=\\+[nrtu\"']|\Z|[\"'](?:\Z|[\s,;:)\]}\\\"'])|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----|[$%#>] )"
 )
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w:.-]{0,60}>")
 _BEFORE = 400  # characters of the line that are looked through for an open quote
@@ -134,7 +134,11 @@ class Extents:
         line = self.line_end(at)
         opened = self._open_quote(name)
         closing = self._end_of_word(at, opened) if opened else None
-        return line if closing is None else min(line, closing)
+        end = line if closing is None else min(line, closing)
+        for broken in _ESCAPED_BREAK.finditer(self.text, at, end):
+            if not broken[1] or reads_as_words(broken[1]):
+                return broken.start()
+        return end
 
     def _end_of_word(self, at: int, opened: str) -> int | None:
         """Where the quote is closed, and not only to write a quote."""

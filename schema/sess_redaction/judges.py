@@ -7,16 +7,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
-from sess_redaction import names, values
+from sess_redaction import looks, names, values
 from sess_redaction.extents import Extents, Secrets
 from sess_redaction.names import reads_as_words
 
 Judge = Callable[[str, re.Match[str], Extents], Secrets]
+_AHEAD = 4_000  # characters
+
+
+@dataclass(frozen=True)
+class Context:
+    expression: str
+    judge: Judge
+    sample: str
+    spares: str
+    sign: str
+    back: int = 0  # characters before the sign in which the context may begin
+
+    def look(self, text: str, at: int) -> re.Match[str] | None:
+        """The context around a place where its sign was found."""
+        if not self.back:
+            return self.compiled.match(text, at)
+        if self._signed.match(text, at) is None:
+            return None
+        begin = max(text.rfind("\n", 0, at) + 1, at - self.back)
+        return self.compiled.search(text, begin, at + _AHEAD)
+
+    @cached_property
+    def _signed(self) -> re.Pattern[str]:
+        return re.compile(self.sign, re.ASCII)
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(self.expression, re.ASCII)
+
 
 _LONG = 16
 _LONG_PARAMETER = 24
 _SHORT = 6
+_MUCH = 8  # evidence
 _LONG_USER = 20
 _NUMBERED = 8
 _LONGEST_PASSWORD = 500  # characters, in an address
@@ -262,3 +294,42 @@ def token_of_address(_text: str, match: re.Match[str], _extents: Extents) -> Sec
     long = len(match[1]) >= _LONG_USER and any(c.isdigit() for c in match[1])
     if long or (values.is_random(match[1]) and not values.is_chosen("token", match[1])):
         yield (*match.span(1), "token")
+
+
+def cookie_option(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    """`curl -b "sid=..."`: to the end of the quotes, or of the word."""
+    begin = match.start(2)
+    end = extents.value(match.start(1) if match[1] else begin, name=match.start()).end
+    if end - begin >= _SHORT and not values.is_placeholder(text[begin:end]):
+        yield begin, end, "cookie"
+
+
+def spoken(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    """What a sentence says is one, and nobody would say for another reason; the first of these groups that took part."""
+    begin = match.start(match.lastindex or 1)
+    value = extents.value(begin, name=match.start())
+    said = text[value.begin : value.end].rstrip(".,;:!?)\"'`*")
+    if value.quoted:
+        said = text[value.begin : value.end]
+    if looks.is_password(said) and values.loud(names.PASSWORD, said):
+        yield value.begin, value.begin + len(said), names.PASSWORD
+
+
+def random_operand(text: str, match: re.Match[str], extents: Extents) -> Secrets:
+    """Of an option that many programs have for other reasons, too."""
+    value = extents.value(match.start(1), name=match.start())
+    said = text[value.begin : value.end]
+    if looks.evidence(said) >= _MUCH and values.loud(names.PASSWORD, said):
+        yield value.begin, value.end, names.PASSWORD
+
+
+def phrase(_text: str, match: re.Match[str], _extents: Extents) -> Secrets:
+    """The words of a wallet: 12, 15, 18, 21 or 24."""
+    if len(re.findall("[a-z]{3,}", match[1])) % 3 == 0:
+        yield (*match.span(1), "recovery phrase")
+
+
+def codes(_text: str, match: re.Match[str], _extents: Extents) -> Secrets:
+    """To be used if a telephone is lost."""
+    if sum(map(str.isdigit, match[1])) > 1:
+        yield (*match.span(1), "recovery code")

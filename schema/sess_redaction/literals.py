@@ -122,6 +122,9 @@ _BLANKS = re.compile(r"[ \t]\S")
 _WORDS = re.compile(r"(?:\\ |\S)+")
 _SHORTEST_WORD = 4
 _NEXT_PAIR = re.compile(r"([A-Za-z_]\w{2,})=")
+_LINK = re.compile(
+    r" (?:and|as|at|but|for|from|if|in|into|is|it|of|on|or|so|that|the|then|to|via|was|when|which|with) "
+)
 _OPERATORS = frozenset(("#", "//", "&&", "||", "|", ";"))
 _SIGN = re.compile(r"[^\w\s.,:;'\"-]|\d|\w;\w")
 _LONG_PARTS = re.compile(r"[A-Z]?[a-z]{3,}(?<=\w{4})|[A-Z]{4,}")
@@ -147,7 +150,7 @@ def end_of_words(text: str, begin: int, end: int, *, code: bool = True) -> int |
 
     `code`: operations may stand there, too.
     """
-    end = min(end, begin + LONGEST_LINE)
+    end = _before_prose(text, begin, min(end, begin + LONGEST_LINE))
     if text[begin : begin + 1].isspace() or not _BLANKS.search(text, begin, end):
         return None
     if is_noise(text[begin:end], code=code):
@@ -170,6 +173,14 @@ def end_of_words(text: str, begin: int, end: int, *, code: bool = True) -> int |
     if len(after) <= _MOST_AFTER and not any(map(reads_as_words, after)):
         return last if not after else end
     return last
+
+
+def _before_prose(text: str, begin: int, end: int) -> int:
+    """Where a sentence goes on after its first word, if that is long and no word itself."""
+    link = _LINK.search(text, begin, end)
+    if link is None or len(first := text[begin : link.start()]) < _SHORTEST_PIECES or " " in first:
+        return end
+    return end if reads_as_words(first) else link.start()
 
 
 def _statement_end(text: str, begin: int, end: int) -> int:

@@ -113,6 +113,7 @@ def _trimmed(text: str, begin: int, end: int) -> tuple[int, int]:
 # -- how much a run looks like a secret by itself, whatever stands before it
 
 _SHORTEST = 8
+_SHORTEST_PASSWORD = 6
 _LONGEST = 400  # a longer one is data
 _SHORTEST_HEX, _LONG_HEX = 16, 32
 _HASHES = (40, 64)  # characters of a commit, of SHA-256
@@ -130,6 +131,7 @@ _FILE = r"[\w.@+*~/\\-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?:[:#(][\dL:,-]+(?:in)?\)?)?\
 _PATH = r"(?:\.{0,2}|~|[A-Za-z]:)[/\\][\w./\\~@:-]*\Z|[\w.@-]+(?:/[\w.@-]+)+/?\Z"
 _PLACE = re.compile(f"{_FILE}|{_HOST}|{_PATH}")
 _WORDS_AND_NUMBER = re.compile(r"[A-Za-z]{3,}(?:[-_.:/+=][A-Za-z]{3,})*[-_.:/+=]?\d{2,6}\Z")
+_PASSPHRASE = re.compile(r"[a-z]{3,10}(?:-[a-z]{3,10}){3,}\Z")
 _CUT = re.compile(r"\.{3}|…")
 _REFERENCE = re.compile(
     r"(?:[\w./-]*#|[A-Za-z]{2,8}-|@)\d+(?:[-,]#?\d+)*\Z"
@@ -222,6 +224,18 @@ def is_chosen(run: str) -> bool:
     if not _SHORTEST <= len(run) <= _LONGEST or _is_something_else(run) or _PLACE.match(run):
         return False
     return _WORDS_AND_NUMBER.match(run) is not None and values.is_chosen("", run)
+
+
+def is_password(said: str) -> bool:
+    """What a sentence may call a password: no word, number, file, address or expression, and no name of something."""
+    if not _SHORTEST_PASSWORD <= len(said) <= _LONGEST or values.is_placeholder(said):
+        return False
+    if _is_something_else(said) or _PLACE.match(said) or (values.is_code(said) and "-" not in said):
+        return is_chosen(said)
+    if _PASSPHRASE.match(said):
+        return True
+    odd = any(map(str.isdigit, said)) or any(c in "!@#$%^&*+=?~" for c in said[1:-1])
+    return odd and any(map(str.isalpha, said)) and not _NAMED.match(said)
 
 
 def is_hash(run: str) -> bool:

@@ -18,13 +18,13 @@ _KEYS = (
 )
 # Also the names of other things: only a value that no one would write means a secret.
 _SEVERAL = "(?-i:(?:API_KEY|TOKEN|PASSWORD|SECRET)S)"
-_WEAK = "(?-i:[A-Z0-9]_(?:KEY|PAT))|bearer"
+_WEAK = "(?-i:[A-Z0-9]_(?:KEY|PAT|AUTH|SIGNING|SEED|SALT|PEPPER))|bearer"
 WORDS = (
     rf"{_SEVERAL}|"
     r"pass[_-]?wor[dt]|passwd|pwd?|pass[_-]?phrase|passcode|kennwort|wachtwoord|senha|пароль|密码|密碼|パスワード|비밀번호|mot de passe|contrase(?:ñ|\\+u00f1)a|pass"
-    r"|secret_?string|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[ ._-]?base)?|token"
+    r"|secret_?string|secret[ _]?id|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[ ._-]?base)?|token"
     rf"|(?:{_KEYS})[ ._-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
-    r"|credentials?|creds|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
+    r"|credentials?|creds|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|x(?:-[a-z0-9]{1,20}){1,3}-(?:key|auth)|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
     rf"|(?:hash|password)[_-]?salt|erlang[_-]?cookie|phpsessid|jsessionid|connect\.sid|{_WEAK}"
 )
 TAIL = (
@@ -43,6 +43,8 @@ _IS_WEAK = re.compile(rf"(?i:{_SEVERAL}|{_WEAK})\Z")
 _CERTAIN = re.compile(
     rf"(?i:(?:{_KEYS}|secret)[ ._-]?key|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat)\Z"
 )
+_SHORT_ENDS = ("_AUTH", "_SIGNING", "_SEED", "_SALT", "_PEPPER")
+_SHORT_RANDOM, _LONG_RANDOM = 8, 14
 _PHRASE = re.compile(r"(?i:phrase|mnemonic)")
 _KIND = re.compile(
     r"(?i:(pass|pwd?|contrase|kennw|wachtw|senha|пароль|密|パス|비밀|psk|phrase|mnemonic)|(token|bearer|pat\Z)|(secret|salt)|(key)"
@@ -66,7 +68,7 @@ def is_no_word(name: str) -> bool:
     if name[-1:].isdigit():
         name = name.rstrip("0123456789")
     if name[-5:].lower() == "_auth":
-        return len(name) == len("_auth")  # of npm; `SERVER_AUTH` is none
+        return len(name) == len("_auth") or name.isupper()  # of npm, or weak
     if not name.lower().endswith(("pass", "psk", "pw")):
         return True
     return _COMPOUND.search(name) is not None and _WORDS_ENDING_SO.search(name) is None
@@ -85,6 +87,11 @@ def kind_of(name: str) -> str:
 def is_weak(name: str) -> bool:
     """Whether it as often means something else: `CACHE_KEY`."""
     return _IS_WEAK.search(name) is not None and _CERTAIN.search(name) is None
+
+
+def least_of(name: str) -> int:
+    """How many random characters what has such a name must have at least, if it is a weak one."""
+    return _SHORT_RANDOM if name.endswith(_SHORT_ENDS) else _LONG_RANDOM
 
 
 def is_password(name: str) -> bool:

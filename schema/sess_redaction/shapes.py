@@ -162,7 +162,7 @@ SHAPES = (
         "discord.com/api/webhooks/123456789012345678/" + _of(_MIXED, 68),
     ),
     Shape("webhook", r"webhook\.office\.com/webhookb2/[\w@/-]{50,}", "webhook.office.com/webhookb2/" + _of(_HEX, 80)),
-    Shape(_TOKEN, r"\d{8,10}:AA[\w-]{33}", "123456789:AA" + _of(_MIXED, 33), sign=r"\d:AA[\w-]"),
+    Shape(_TOKEN, r"(?:bot)?\d{8,10}:AA[\w-]{33}", "123456789:AA" + _of(_MIXED, 33), sign=r"\d:AA[\w-]"),
     Shape(
         _TOKEN, r"[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,40}",
         f"MTIzNDU2Nzg5MDEyMzQ1Njc4.GaB3_9.{_of(_MIXED, 38)}", sign=r"[A-Za-z0-9]\.[\w-]{6}\.[\w-]{20}",
@@ -186,6 +186,9 @@ SHAPES = (
     Shape(_TOKEN, r"polar_(?:oat|pat)_[A-Za-z0-9]{30,}", "polar_oat_" + _of(_MIXED, 40)),
     Shape(_TOKEN, r"tfp_[A-Za-z0-9_.=-]{59}", "tfp_" + _of(_MIXED, 59)),
     Shape(_TOKEN, r"pat-(?:na|eu)\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "pat-na1-0a1b2c3d-4e5f-4978-8a1b-0a1b2c3d4e5f"),
+    Shape(_TOKEN, r"SWMTKN-1-[0-9a-z]{49,}-[0-9a-z]{20,}", f"SWMTKN-1-{_of('a1b2c3d4', 50)}-{_of('a1b2c3d4', 25)}"),
+    Shape(_TOKEN, r"K10[0-9a-f]{64}::(?:server|node):[0-9a-f]{32}", f"K10{_of(_HEX, 64)}::server:{_of(_HEX, 32)}"),
+    _mixed("private key", "xprv", 90),
     # Payment, mail, shops, maps
     Shape(_KEY, r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{16,}", "sk_live_" + _of(_MIXED, 24)),
     Shape(_KEY, r"(?:live|test)_[0-9a-f]{35}\b", "live_" + _of(_HEX, 35)),

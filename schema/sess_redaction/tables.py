@@ -174,7 +174,6 @@ _FLOW = re.compile(r"\{[^{}\n]*\Z")
 _ENDS = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 _NEAR = 600  # characters before the name
 _MOST_VALUES = 4
-_LONG = 14
 
 
 def find_pair(text: str, match: re.Match[str], extents: Extents) -> Secrets:
@@ -193,7 +192,7 @@ def find_pair(text: str, match: re.Match[str], extents: Extents) -> Secrets:
         ]
     weak = names.is_weak(name)
     for span in spans:
-        if span is not None and (not weak or values.is_random(text[slice(*span)], _LONG)):
+        if span is not None and (not weak or values.is_surely(name, text[slice(*span)])):
             yield *span, names.kind_of(name)
 
 

@@ -17,6 +17,7 @@ _PHRASE_DASHES = 3
 _SHORT_PHRASE = 12
 _SHORTEST, _SHORTEST_PASSWORD, _SHORTEST_LETTERS = 6, 4, 8
 _LONG_NAME = 40
+_LONG_SECRET = 14
 
 _NAME = r"[A-Za-z_$][\w$]*+"
 _CHAIN = rf"{_NAME}(?:(?:\.|::|->|\?\.|!\.){_NAME})*"
@@ -185,6 +186,14 @@ def is_random(word: str, least: int = 6) -> bool:
         return False
     odd = any(map(str.isdigit, core)) or _HUMP.search(core) is not None
     return odd and not reads_as_words(core) and not _NUMBER.match(core) and not is_code(core)
+
+
+def is_surely(name: str, value: str) -> bool:
+    """Of a name that as often means something else."""
+    least = names.least_of(name)
+    if not any(map(str.isalpha, value)):
+        return False  # a number of an object, or a version
+    return is_random(value, least) or (least < _LONG_SECRET and is_chosen("password", value))
 
 
 def _is_elsewhere(name: str, value: str) -> bool:
