@@ -12,7 +12,7 @@ from sess_common import paths
 from sess_common.completion import Candidate
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.queries import sessions
+from sess_schema.queries import known, sessions
 from sess_schema.queries.fields import FIELDS
 
 _RECENT = 100  # sessions to choose from
@@ -76,10 +76,7 @@ def _sql(query: str) -> Callable[[apsw.Connection, str], Values]:
 
 def _projects(db: apsw.Connection, typed: str) -> Values:
     home = os.path.expanduser("~")
-    for (path,) in db.execute(
-        "SELECT project FROM sessions WHERE project <> '' AND records > 0 GROUP BY project"
-        " ORDER BY max(ended_at) DESC"
-    ):
+    for (path,) in db.execute(known.NAMES["project"]):
         if typed.startswith("~") and path.startswith(home + os.sep):
             yield "~" + path[len(home) :]
         else:
@@ -184,20 +181,12 @@ _FIXED: dict[str, Callable[[], Values]] = {
     "--older-than": lambda: ("30d", "90d", "1y"),
 }
 _LISTED: dict[str, Callable[[], Iterable[str]]] = {"--fields": _json_fields, "--by": _groups}
-_MODELS = "SELECT value FROM sessions, json_each(models) GROUP BY 1 ORDER BY count(*) DESC"
 _INDEXED: dict[str, Callable[[apsw.Connection, str], Values]] = {
-    "--agent": _sql(
-        "SELECT agent FROM sessions WHERE records > 0 GROUP BY 1 ORDER BY count(*) DESC"
-    ),
+    "--agent": _sql(known.NAMES["agent"]),
     "--project": _projects,
-    "--tool": _sql(
-        "SELECT tool FROM event_sums WHERE tool <> '' GROUP BY 1 ORDER BY sum(calls) DESC, 1"
-    ),
-    "--model": _sql(_MODELS),
-    "--branch": _sql(
-        "SELECT git_branch FROM sessions WHERE git_branch <> '' GROUP BY 1"
-        " ORDER BY max(ended_at) DESC"
-    ),
+    "--tool": _sql(known.NAMES["tool"]),
+    "--model": _sql(known.NAMES["model"]),
+    "--branch": _sql(known.NAMES["branch"]),
     "--session": _sessions,
     "ID": _sessions,
     "[ID]...": _sessions,

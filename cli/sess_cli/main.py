@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from sess_cli.options import InstallCompletion, ShowCompletion
-from sess_cli.parsing import expanded, keep_only, with_verb
+from sess_cli.parsing import check_colour, expanded, keep_only, with_verb
 from sess_common import completion, program
-from sess_common.errors import SessError
+from sess_common.errors import Exit, SessError
 from sess_common.program import say
 from sess_schema import __version__
 
@@ -62,6 +62,14 @@ def options(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    colour: Annotated[
+        str,
+        typer.Option(
+            "--color",
+            metavar="WHEN",
+            help="Colour output: auto (on terminals, unless NO_COLOR is set), always or never.",
+        ),
+    ] = "auto",
     print_id: Annotated[
         bool, typer.Option("--print-id", help="Choose a session on the screen and print its ID.")
     ] = False,
@@ -100,8 +108,15 @@ def run() -> None:
             return
         if completion.show_or_install("sess", arguments):
             return
+        check_colour(arguments)
         words = with_verb(app, arguments)
         keep_only(app, words)
-        program.follow(app, "sess", words)
+        try:
+            program.follow(app, "sess", words)
+        except program.Ended as end:
+            if words != arguments and end.code == Exit.NOTHING_FOUND:
+                word = next(word for word in arguments if not word.startswith("-"))
+                say(f'hint: "{word}" is no command, so it was searched for; `sess --help`')
+            raise
 
     program.run_plain("sess", follow, debug=arguments[:1] == ["--debug"])

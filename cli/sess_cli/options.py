@@ -14,7 +14,7 @@ from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_schema import citations
 from sess_schema.ids import EventId
-from sess_schema.queries import sessions
+from sess_schema.queries import known, sessions
 from sess_schema.queries.fields import FIELDS
 from sess_schema.queries.sessions import Listing, SessionRow
 
@@ -95,7 +95,7 @@ RedactionReport = Annotated[
 InstallCompletion = Annotated[
     bool,
     typer.Option(
-        "--install-completion", help="Install completion for bash, zsh or fish: name it after."
+        "--install-completion", help="Install completion for bash, zsh or fish, for both programs."
     ),
 ]
 ShowCompletion = Annotated[
@@ -126,10 +126,10 @@ class Matching:
         )
 
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
+        known.check(db, listing)
         rows = [*listing.rows(db)]
-        if not rows:
-            hint = "`sess list` lists them"
-            raise SessError("no session matches", hint=hint, code=Exit.NOTHING_FOUND)
+        if not rows and (problem := known.nothing(db, listing)):
+            raise problem
         return rows
 
 
@@ -157,6 +157,7 @@ class DeletionOptions:
             return [*named.values()]
         before = times.since(self.older_than, utc=self.utc) if self.older_than else None
         listing = sessions.Listing(self.agents or (), self.projects or (), every=True, limit=0)
+        known.check(db, listing)
         return [
             row
             for row in listing.rows(db)

@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from sess_common.errors import SessError
+from sess_common.errors import SessError, no_such
 
 _BEFORE = ("--debug",)  # options of `sess` itself that a command may follow
 _OWN = ("--help", "-h", "--version", "--print-id", "--install-completion", "--show-completion")
@@ -35,12 +35,22 @@ _ELSEWHERE = {
     "--list": "-l", "-k": "-n N", "-f": "--file",
 }  # fmt: skip
 _SIMILAR, _SAME = 0.7, 0.85  # how close an option must be to be meant
-_OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")
-# What programs like it call a command.
-_COMMANDS_ELSEWHERE = {
+# What people type by habit, where it has another name here.
+_VERBS_ELSEWHERE = {
+    "ls": "sess list", "sessions": "sess list", "log": "sess list", "view": "sess show",
+    "cat": "sess show", "open": "sess show", "read": "sess show", "find": "sess search",
+    "grep": "sess search", "query": "sess search", "cost": "sess stats", "usage": "sess stats",
+    "delete": "sess rm", "remove": "sess rm", "edit": "sess pick", "version": "sess --version",
+    "tail": "sessiond logs --follow", "logs": "sessiond logs", "index": "sessiond sync",
     "rollback": "sess undo", "redo": "sess undo --redo", "ping": "sess doctor", "turns":
-    "sess records", "local": "sess export site",
+    "sess records", "local": "sess export site", "daemon": "sessiond status",
+    "completion": "sess --install-completion",
+    **{verb: f"sessiond {verb}" for verb in (
+        "agents", "config", "install", "repair", "reprice", "restart", "salvage", "start",
+        "status", "stop", "sync", "uninstall",
+    )},
 }  # fmt: skip
+_OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")
 # Not those on PATH: `timeout`, `test` and `time` are words that people look for.
 _PROGRAMS = frozenset(
     """
@@ -65,23 +75,27 @@ def with_verb(app: typer.Typer, arguments: list[str]) -> list[str]:
         return _before_a_verb(arguments, rest)
     if rest[0] == "help":
         return [*before, *rest[1:], "--help"]
-    if rest[0] in _COMMANDS_ELSEWHERE and _is_for_a_command(rest[1:]):
+    meant = _VERBS_ELSEWHERE.get(rest[0]) if _is_for_a_command(rest[1:]) else None
+    meant = meant or next((f"sess {verb}" for verb in verbs if _one_slip(rest[0], verb)), None)
+    if meant is not None:
         raise SessError(
             f"no such command: {rest[0]}",
-            hint=f"`{_COMMANDS_ELSEWHERE[rest[0]]}`? `{_search_for(rest)}` searches for it",
+            hint=f"did you mean `{meant}`? `{_search_for(rest)}` searches for it",
         )
-    for verb in verbs:
-        if _one_slip(rest[0], verb):
-            raise SessError(
-                f"no such command: {rest[0]}",
-                hint=f"did you mean `sess {verb}`? `{_search_for(rest)}` searches for it",
-            )
     return [*before, "search", *rest]
 
 
 def _is_for_a_command(words: list[str]) -> bool:
     """Nothing, an ID or options: no words to search for."""
     return all(word == "last" or word.startswith("-") or _ID.fullmatch(word) for word in words[:1])
+
+
+def check_colour(arguments: list[str]) -> None:
+    """`start` takes the values of `--color` that there are; words after `--` may be anything."""
+    for word in takewhile(lambda word: word != "--", arguments):
+        name, equals, when = word.partition("=")
+        if name == "--color" and equals and arguments[0] != "search":
+            raise no_such("value for --color", when, ("auto", "always", "never"))
 
 
 def _before_a_verb(arguments: list[str], rest: list[str]) -> list[str]:

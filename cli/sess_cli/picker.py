@@ -20,7 +20,7 @@ CHOSEN, SUGGESTED, PULLED, KEPT = "x", "◆", "+", " "
 
 @dataclass
 class Marks:
-    """The marks on the records of a session; suggested records are marked from the start."""
+    """The marks on the records of a session. Suggestions are shown; only people mark."""
 
     records: list[Record]
     plan_of: Callable[[Iterable[int]], Plan]
@@ -28,18 +28,18 @@ class Marks:
     relink: bool = False
     force: bool = False
     chosen: set[int] = field(default_factory=set)
-    _first: frozenset[int] = field(init=False)
     plan: Plan = field(init=False)
 
     def __post_init__(self) -> None:
-        self.chosen |= {number for one in self.suggestions.values() for number in one.to_cut}
-        self._first = frozenset(self.chosen)
         self._look()
 
     @property
-    def own(self) -> set[int]:
-        """What is marked, if somebody has marked anything."""
-        return self.chosen if self.chosen != self._first else set()
+    def suggested(self) -> set[int]:
+        return {number for one in self.suggestions.values() for number in one.to_cut}
+
+    def choose_suggested(self) -> None:
+        self.chosen |= self.suggested
+        self._look()
 
     def toggle(self, number: int) -> None:
         self.chosen ^= {number}
@@ -55,11 +55,10 @@ class Marks:
     def mark(self, number: int) -> str:
         """How a record is marked."""
         if number in self.chosen:
-            return SUGGESTED if self._is_suggested(number) else CHOSEN
-        return PULLED if number in self.plan.pulled else KEPT
-
-    def _is_suggested(self, number: int) -> bool:
-        return any(number in one.to_cut for one in self.suggestions.values())
+            return CHOSEN
+        if number in self.plan.pulled:
+            return PULLED
+        return SUGGESTED if number in self.suggested else KEPT
 
     def why(self, number: int) -> str:
         """Why a record is suggested, or goes with another one; empty for most."""
@@ -104,20 +103,21 @@ class Marks:
 
 
 def pick_by_numbers(marks: Marks, *, utc: bool) -> bool:
-    """Ask for numbers until they are right; an empty line keeps the marks, its end aborts."""
+    """Ask for numbers until they are right; without one, nothing is cut."""
     terminal = Terminal()
     for record in marks.records:
         terminal.write(row(terminal, record, utc=utc, mark=marks.mark(record.number)))
         if why := marks.why(record.number):
             terminal.write(f"          {terminal.line(why)}")
     terminal.write(marks.header())
-    marked = ",".join(map(str, sorted(marks.chosen)))
+    suggested = ",".join(map(str, sorted(marks.suggested)))
     while True:
-        say(f"numbers to cut{f' [{marked}]' if marked else ''}: ")
+        say(f"numbers to cut{f', or s for {suggested}' if suggested else ''}: ")
         line = sys.stdin.readline()
-        if not line:
-            return False
         if not line.strip():
+            return False
+        if suggested and line.strip() == "s":
+            marks.choose_suggested()
             return True
         try:
             marks.chosen.clear()

@@ -36,6 +36,7 @@ _MARKS = {
 _KEYS = (
     ("space", "mark", "mark"),
     ("d", "mark, next", "mark_and_move"),
+    ("s", "mark suggested", "mark_suggested"),
     ("c", "clear", "clear"),
     ("r", "relink", "relink"),
     ("f", "force", "force"),
@@ -123,6 +124,7 @@ class Picker(App[bool]):
         Binding("G,end", "last"),
         Binding("space,x", "mark"),
         Binding("d", "mark_and_move"),
+        Binding("s", "mark_suggested"),
         Binding("c", "clear"),
         Binding("r", "relink"),
         Binding("enter", "commit"),
@@ -219,6 +221,10 @@ class Picker(App[bool]):
         self.action_mark()
         self.action_move(1)
 
+    def action_mark_suggested(self) -> None:
+        self.marks.choose_suggested()
+        self.show()
+
     def action_clear(self) -> None:
         self.marks.clear()
         self.show()
@@ -232,7 +238,10 @@ class Picker(App[bool]):
         self.show()
 
     def action_commit(self) -> None:
-        if self.marks.warnings and not self.marks.force:
+        if not self.marks.chosen:
+            self._refusal = "nothing is marked; q quits"
+            self.show()
+        elif self.marks.warnings and not self.marks.force:
             self._refusal = f"not cut: {self.marks.trouble()}; f cuts anyway"
             self.show()
         else:
@@ -240,7 +249,7 @@ class Picker(App[bool]):
 
     def action_leave(self) -> None:
         """Escape, which is pressed by mistake, does not take the marks."""
-        if self.marks.own:
+        if self.marks.chosen:
             self._refusal = "c clears the marks, q quits without cutting"
             self.show()
         else:

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 _PLAIN_OPTIONS = ("--no-sync", "--json")
 _HELP_COLUMNS = 80
+_COLOURS = {"auto": "", "always": "FORCE_COLOR", "never": "NO_COLOR"}
 # Most commands end before there is any garbage; looking for it takes 10% of their time.
 _OBJECTS_BEFORE_COLLECTING = 200_000
 
 
 def run() -> None:
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
+    if any(word.startswith("--color") for word in sys.argv[1:]):
+        sys.argv[1:] = without_colour(sys.argv[1:])
     answer = None if "_SESS_COMPLETE" in os.environ else _answer(sys.argv[1:])
     if answer is None:
         from sess_cli.main import run as run_command
@@ -46,6 +49,38 @@ def _answer(words: list[str]) -> Callable[[], None] | None:
         return (lambda: _find(print_id=print_id)) if print_id or finder.has_screen() else None
     plain = plain_search(words)
     return None if plain is None else lambda: _search(*plain)
+
+
+def without_colour(words: list[str]) -> list[str]:
+    """A command line without `--color`, which works before and after every command.
+
+    What it says goes into the variables that every program reads. A command that was pasted to be
+    searched for keeps its own.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    kept = list[str]()
+    when = ""
+    for at, word in enumerate(words[:end]):
+        name, equals, value = word.partition("=")
+        if name == "--color" and (value in _COLOURS or not equals):
+            when = value or next((one for one in words[at + 1 : at + 2] if one in _COLOURS), "")
+            when = when or "always"
+        elif word not in _COLOURS or words[at - 1 : at] != ["--color"]:
+            kept.append(word)
+    if not when or _is_pasted(kept):
+        return words
+    for variable in _COLOURS.values():
+        os.environ.pop(variable, None)
+    if _COLOURS[when]:
+        os.environ[_COLOURS[when]] = "1"
+    return [*kept, *words[end:]]
+
+
+def _is_pasted(words: list[str]) -> bool:
+    from sess_cli.parsing import is_pasted_command
+
+    plain = [word for word in words if not word.startswith("-")]
+    return is_pasted_command(plain[1:] if plain[:1] == ["search"] else plain)
 
 
 def _known_text(words: list[str]) -> str | None:

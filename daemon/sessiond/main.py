@@ -16,7 +16,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per 
 InstallCompletion = Annotated[
     bool,
     typer.Option(
-        "--install-completion", help="Install completion for bash, zsh or fish: name it after."
+        "--install-completion", help="Install completion for bash, zsh or fish, for both programs."
     ),
 ]
 ShowCompletion = Annotated[
@@ -213,12 +213,14 @@ def logs(
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="Print new lines as they arrive.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the daemon's log."""
     from sess_common import paths
     from sessiond.service import logs as log_file
 
-    for line in log_file.tail_log(paths.home().log, lines, follow=follow):
+    shown = log_file.tail_log(paths.home().log, lines, follow=follow)
+    for line in log_file.as_json(shown) if as_json else shown:
         typer.echo(line)
 
 

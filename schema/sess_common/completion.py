@@ -231,6 +231,7 @@ complete -c NAME -f -k -a '(__NAME_complete)'
 
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 OPTIONS = ("--show-completion", "--install-completion")
+PROGRAMS = ("sess", "sessiond")
 
 
 def show_or_install(name: str, arguments: list[str]) -> bool:
@@ -245,7 +246,7 @@ def show_or_install(name: str, arguments: list[str]) -> bool:
     if arguments[0] == OPTIONS[0]:
         print(script_for(name, shell), end="")
     else:
-        for path in install(name, shell):
+        for path in dict.fromkeys(path for one in PROGRAMS for path in install(one, shell)):
             print(f"wrote {path}")
         print("it works in shells that you start from now on")
     return True

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Collection
 from enum import IntEnum
 
 import apsw
 
 REPAIR = "`sessiond stop`, then `sessiond repair`: it loses nothing that is still intact"
+_SIMILAR = 0.6
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -36,6 +38,15 @@ class SessError(Exception):
         self.message = message
         self.hint = hint
         self.code = int(code)
+
+
+def no_such(what: str, typed: str, names: Collection[str]) -> SessError:
+    """For a value that is none of those there are."""
+    import difflib  # only after a slip
+
+    close = difflib.get_close_matches(typed.lower(), names, 1, _SIMILAR)
+    meant = f"did you mean {close[0]}? " if close else ""
+    return SessError(f'no such {what}: "{typed}"', hint=f"{meant}one of {', '.join(names)}")
 
 
 def explained(error: Exception, index: str) -> SessError | None:

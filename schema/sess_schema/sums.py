@@ -150,6 +150,11 @@ def joined_spans(rows: Sequence[Summed]) -> Iterator[Span]:
 # -- what is stored
 
 
+def is_model(model: str | None, names: Iterable[str]) -> bool:
+    """Whether one of the names is part of the model's."""
+    return any(name.lower() in (model or "").lower() for name in names)
+
+
 def quarter(ts: str) -> str:
     return f"iif({ts} >= 0, {ts} / {QUARTER}, {UNDATED})"
 

@@ -134,18 +134,20 @@ def test_a_script_is_shown_for_the_shell_that_was_named(world, program, shell):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_installing_twice_adds_one_line(world, shell):
-    """The script is where the shell looks for it, and start-up files are changed once."""
+    """The scripts of both are where the shell looks, and start-up files are changed once."""
     for _ in range(2):
         world.run("sess", "--install-completion", shell, check=0)
     scripts = {
-        "bash": ".bash_completions/sess.sh",
-        "zsh": ".zfunc/_sess",
-        "fish": ".config/fish/completions/sess.fish",
+        "bash": ".bash_completions/{}.sh",
+        "zsh": ".zfunc/_{}",
+        "fish": ".config/fish/completions/{}.fish",
     }
-    assert (world.root / scripts[shell]).read_text() == completion.script_for("sess", shell)
-    rc = {"bash": ".bashrc", "zsh": ".zshrc"}.get(shell)
+    for program in ("sess", "sessiond"):
+        written = (world.root / scripts[shell].format(program)).read_text()
+        assert written == completion.script_for(program, shell)
+    rc, lines = {"bash": (".bashrc", 2), "zsh": (".zshrc", 1)}.get(shell, ("", 0))
     if rc:
-        assert len((world.root / rc).read_text().splitlines()) == 1
+        assert len((world.root / rc).read_text().splitlines()) == lines
 
 
 def test_bash_finds_the_script_in_a_home_with_a_space(tmp_path):

@@ -89,6 +89,7 @@ def backup(
         str, typer.Argument(metavar="FILE|DIR", help="A new file, or a folder for several backups.")
     ],
     *,
+    as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
     """Copy the index, with everything archived in it.
@@ -119,5 +120,9 @@ def backup(
         except OSError as error:
             raise SessError(f'cannot write "{path}": {error.strerror}') from error
     upkeep.note(home.data, upkeep.BACKUP, ok=True, path=str(path.absolute()))
+    if as_json:
+        facts = {"path": str(made.path), "written_bytes": made.written}
+        json_line({**facts, "pages": made.pages, "new_pages": made.new_pages})
+        return
     pages = f"{made.new_pages:,} of {made.pages:,} pages" if path.is_dir() else "verified"
     say(f'backed up to "{made.path}" ({amounts.size(made.written)}, {pages})')

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sess_cli.picker import Marks
     from sess_schema.queries.transcripts import Transcript
 
-_MARKED = 5  # the best suggestions are marked
+_POINTED_OUT = 5  # suggestions
 
 
 def cut(
@@ -146,7 +146,7 @@ def pick(
     session: SessionId = "last",
     *,
     no_suggest: Annotated[
-        bool, typer.Option("--no-suggest", help="Do not mark suggestions from the start.")
+        bool, typer.Option("--no-suggest", help="Do not look for suggestions.")
     ] = False,
     relink: Relink = True,
     dry_run: DryCut = False,
@@ -157,8 +157,8 @@ def pick(
 ) -> None:
     """Mark records of a transcript on the screen, and cut them.
 
-    Shows what goes with them and how many tokens are left. What `sess suggest` finds is marked from
-    the start. Where the terminal cannot be drawn on, numbers are asked for.
+    Shows what goes with them and how many tokens are left. What `sess suggest` finds is pointed
+    out; `s` marks all of it. Where the terminal cannot be drawn on, numbers are asked for.
     """
     from sess_cli import finder, picker
     from sess_cli.edit import cutting, running
@@ -189,8 +189,8 @@ def pick(
 
 def _keep_marks(target: Target, marks: Marks) -> None:
     """Tell how to cut what was marked and is not cut."""
-    if marks.own:
-        numbers = ",".join(map(str, sorted(marks.own)))
+    if marks.chosen:
+        numbers = ",".join(map(str, sorted(marks.chosen)))
         say(f"marked: sess cut {target.session.session} {numbers} --dry-run")
 
 
@@ -200,7 +200,7 @@ def _marks(db: apsw.Connection, target: Target, transcript: Transcript, *, sugge
     from sess_cli.picker import Marks
 
     session = target.session.key
-    best = suggestions(db, transcript, session)[:_MARKED] if suggest else []
+    best = suggestions(db, transcript, session)[:_POINTED_OUT] if suggest else []
     return Marks(
         transcript.of(session),
         lambda chosen: cutting.plan_of(db, target, transcript, chosen),

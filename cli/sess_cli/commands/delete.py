@@ -82,7 +82,7 @@ def _write_removal(removal: Removal, edit: Edit | None) -> None:
     )
 
 
-def prune(which: DeletionOptions) -> None:
+def prune(which: DeletionOptions, *, as_json: AsJson = False) -> None:
     """Delete transcripts that are archived, to free space.
 
     Each file is compared with the archive first, byte for byte. The sessions stay searchable, and
@@ -97,21 +97,28 @@ def prune(which: DeletionOptions) -> None:
             say(f'note: "{path}" also has other sessions, so it stays')
         if not files:
             raise SessError("no transcript to delete", code=Exit.NOTHING_FOUND)
-        _show_files(files)
-        if which.dry_run:
-            return
-        if not which.agreed(f"Delete {amounts.plural(len(files), 'file')}?", "deletes"):
-            raise typer.Exit
-        removed = _delete_files(db, files)
-    say(f"deleted {amounts.plural(len(removed), 'file')}, {amounts.size(sum(removed))}")
+        if not as_json:
+            _show_files(files)
+        removed: dict[str, int] = {}
+        agreed = not which.dry_run and which.agreed(
+            f"Delete {amounts.plural(len(files), 'file')}?", "deletes"
+        )
+        if agreed:
+            removed = _delete_files(db, files)
+    if as_json:
+        for file in files:
+            json_line({"path": file.path, "size": file.size, "done": file.path in removed})
+    if not agreed:
+        return
+    say(f"deleted {amounts.plural(len(removed), 'file')}, {amounts.size(sum(removed.values()))}")
     if removed:
         say("undo: sess undo")
     if shared or len(removed) < len(files):
         raise typer.Exit(Exit.SKIPPED_SOME)
 
 
-def _delete_files(db: apsw.Connection, files: list[File]) -> list[int]:
-    """Delete what can be; the sizes of those files."""
+def _delete_files(db: apsw.Connection, files: list[File]) -> dict[str, int]:
+    """Delete what can be; the paths and sizes of those files."""
     from sess_cli.edit import live, running, whole_files
 
     group = whole_files.new_group()
@@ -125,7 +132,7 @@ def _delete_files(db: apsw.Connection, files: list[File]) -> list[int]:
                 say(f"not deleted: {error.message}")
     for path in removed:
         running.wait_until_read(path)
-    return [*removed.values()]
+    return removed
 
 
 def _show_files(files: list[File]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import apsw
@@ -11,9 +13,9 @@ from sess_cli import fresh
 from sess_cli.options import AsJson, Branches, Matching, Models, NoPager, NoSync, Texts, Utc
 from sess_cli.terminal import json_line, pager
 from sess_common import times
-from sess_common.errors import Exit, SessError
+from sess_common.errors import Exit, SessError, no_such
 from sess_common.program import counted, say
-from sess_schema.queries import sessions
+from sess_schema.queries import known, sessions
 from sess_schema.queries.sessions import Listing
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def list_(
 ) -> None:
     """List sessions, newest activity first."""
     if sort not in SORTS:
-        raise SessError(f'no such order: "{sort}"', hint=f"one of {', '.join(SORTS)}")
+        raise no_such("order", sort, SORTS)
     listing = which.listing(
         utc=utc,
         ended_before=times.since(older_than, utc=utc) if older_than is not None else None,
@@ -70,6 +72,7 @@ def list_(
     ):
         from sess_cli.render import listing as drawn
 
+        known.check(db, listing)
         chosen = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
         if as_json:
             from sess_schema import objects
@@ -81,13 +84,17 @@ def list_(
             for line in drawn.lines(db, terminal, chosen, utc=utc):
                 terminal.write(line)
             _count(db, terminal, listing, chosen, words=bool(words))
-    if not chosen.rows:
-        inside = f"`sess search {' '.join(words)}` looks inside sessions; " if words else ""
-        raise SessError(
-            "no session matches",
-            hint=f"{inside}`sess list --all --limit 0` lists every session",
-            code=Exit.NOTHING_FOUND,
-        )
+        if not chosen.rows:
+            raise _nothing(db, listing, words or ())
+
+
+def _nothing(db: apsw.Connection, listing: Listing, words: Sequence[str]) -> SessError:
+    problem = known.nothing(db, listing)
+    if problem is not None and not words:
+        return problem
+    inside = shlex.join(["sess", "search", *words])
+    hint = f"`{inside}` looks inside sessions; `sess list --all --limit 0` lists every session"
+    return SessError("no session matches", hint=hint, code=Exit.NOTHING_FOUND)
 
 
 def _count(

@@ -9,7 +9,7 @@ import typer
 from sess_cli.options import AsJson, NoPager, NoSync, Superseded, Texts, Utc, of_field
 from sess_cli.parsing import WordsCommand, expanded
 from sess_common.classes import dataclass
-from sess_common.errors import SessError
+from sess_common.errors import SessError, no_such
 from sess_schema.queries.fields import FIELDS
 
 if TYPE_CHECKING:
@@ -91,9 +91,15 @@ def search(
     ] = "relevance",
     flat: Annotated[bool, typer.Option("--flat", help="Do not group by session.")] = False,
     limit: Annotated[
-        int,
-        typer.Option("-n", "--limit", min=0, metavar="N", help="Show at most N hits; 0 for all."),
-    ] = 20,
+        int | None,
+        typer.Option(
+            "-n",
+            "--limit",
+            min=0,
+            metavar="N",
+            help="Show at most N hits; 0 for all. Default: 20, and all with -l.",
+        ),
+    ] = None,
     cursor: Annotated[
         str | None,
         typer.Option(metavar="PAGE", help="`start`, then the cursor that the last page printed."),
@@ -168,7 +174,7 @@ def search(
     request = Search(
         " ".join(words or ()),
         (*filters.chosen(), *([Filter("is", "failed")] if error else [])),
-        limit,
+        (0 if files_with_matches else 20) if limit is None else limit,
         mode=_mode(substring=substring, regex=regex, tools_only=tools_only),
         case=case,
         whole=whole,
@@ -201,5 +207,5 @@ def _sort(order: str) -> Any:
     from sess_schema.queries.search import SORTS
 
     if order not in SORTS:
-        raise SessError(f'no such order: "{order}"', hint=f"one of {', '.join(SORTS)}")
+        raise no_such("order", order, SORTS)
     return order

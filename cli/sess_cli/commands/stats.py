@@ -14,9 +14,9 @@ from sess_cli.render.stats import VIEWS
 from sess_cli.terminal import Terminal, json_line
 from sess_common import times
 from sess_common.classes import dataclass
-from sess_common.errors import SessError
+from sess_common.errors import Exit, SessError, no_such
 from sess_common.program import Ended, say
-from sess_schema.queries import sessions
+from sess_schema.queries import known, sessions
 from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Question:
         groups = [] if self.by is None else self.by.split(",")
         for group in groups:
             if group not in GROUPS:
-                raise SessError(f'no such group: "{group}"', hint=f"one of {', '.join(GROUPS)}")
+                raise no_such("group", group, GROUPS)
         if len(groups) > 2:
             raise SessError("--by takes one group, or two: `--by day,model`")
         if len(groups) > 1 and self.explain is not None:
@@ -159,7 +159,7 @@ def stats(
     question: Question,
     which: Matching,
     models: Annotated[
-        Texts, typer.Option("--model", metavar="NAME", help="Only models starting with NAME.")
+        Texts, typer.Option("--model", metavar="NAME", help="Only models with NAME in their name.")
     ] = None,
     branches: Branches = None,
     subagents: Annotated[
@@ -184,9 +184,7 @@ def stats(
 
     view = what if what in VIEWS else None
     if subagents not in SUBAGENTS:
-        raise SessError(
-            f'invalid value for --subagents: "{subagents}"', hint=f"one of {', '.join(SUBAGENTS)}"
-        )
+        raise no_such("value for --subagents", subagents, SUBAGENTS)
     form.check(question, view)
     question.check(view, path)
     clock = _zone(zone, utc=utc)
@@ -228,6 +226,9 @@ class _Answer:
         question, code = self._question, 0
         with fresh.open_with_sessions(sync=sync) as db, db:
             row = self._choose(db)
+            nothing = self._nothing(db)
+            if nothing is not None and (self._form.text is None or self._view is not None):
+                raise nothing
             if self._view is not None or question.explain is not None:
                 code = self._write_report(db)
             elif self._form.text is not None:
@@ -246,6 +247,8 @@ class _Answer:
                 from sess_cli.render.stats import dashboard
 
                 dashboard.write(db, self._scope, Terminal())
+            if nothing is not None:  # a program that adds up days gets its zero
+                raise nothing
         if code:
             raise Ended(code)
 
@@ -253,6 +256,8 @@ class _Answer:
         """Write charts to files."""
         with fresh.open_with_sessions(sync=sync) as db, db:
             self._choose(db)
+            if (nothing := self._nothing(db)) is not None:
+                raise nothing
             if self._form.html is not None:
                 from sess_cli.export.report import page
 
@@ -286,12 +291,30 @@ class _Answer:
 
     def _choose(self, db: apsw.Connection) -> SessionRow | None:
         """Count one session only, if one is given; it is the subject if it stands for a view."""
+        known.check(db, self._scope)
         name = self.session or self._question.session
         if name is None:
             return None
         row = _session(db, name, or_view=self.session is not None)
         self._scope.session = row.key
         return None if self.session is None else row
+
+    def _nothing(self, db: apsw.Connection) -> SessError | None:
+        """Why there is nothing to count; raises if a filter names what does not exist."""
+        scope = self._scope
+        if scope.session is None:
+            return known.nothing(db, scope)
+        row = sessions.by_key(db, scope.session)
+        if row.started is None or row.ended is None:
+            return None
+        if (scope.since or row.ended) <= row.ended and row.started < (scope.until or row.ended + 1):
+            return None
+        first, last = (times.local(at, utc=self.utc) for at in (row.started, row.ended))
+        return SessError(
+            f"session {row.session} has nothing in that time",
+            hint=f"it is from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}",
+            code=Exit.NOTHING_FOUND,
+        )
 
     def _groups(self, db: apsw.Connection, by: str) -> tuple[Groups, Broken | None]:
         """The sums by group, and each by another one."""
@@ -390,9 +413,7 @@ def _session(db: apsw.Connection, name: str, *, or_view: bool) -> SessionRow:
     except SessError as error:
         unknown = error.message.startswith(("no such session", "session ID too short"))
         if or_view and unknown and name.isalpha():
-            raise SessError(
-                f'no such view or session: "{name}"', hint=f"views: {', '.join(VIEWS)}"
-            ) from error
+            raise no_such("view or session", name, VIEWS) from error
         raise
 
 

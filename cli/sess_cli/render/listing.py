@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import Listing, SessionRow
 
 _WIDEST_PROJECT = 28
-_LEAST_TITLE = 4
+_LEAST_TITLE, _LEAST_PROJECT = 4, 6
+_LEAST_ROOM = 24  # for project and title, before columns at the end go
 _ROOM_FOR_COST, _ROOM_FOR_MODEL = 70, 110
 _LEFT, _RIGHT = layout.pad, str.rjust
 
@@ -97,18 +98,28 @@ def lines(db: apsw.Connection, terminal: Terminal, listed: Chosen, *, utc: bool)
     title_width = None
     if terminal.width is not None:
         # Rare long ids take room from their own title rather than widen the column for every line.
-        id_width = _widest([id_ for id_ in ids if layout.cells(id_) <= terminal.width // 4])
-        gaps = 2 * (3 + len(after))
-        room = terminal.width - id_width - when_width - sum(widths) - gaps
-        project_width = min(project_width, max(6, room // 3))
-        title_width = max(_LEAST_TITLE, room - project_width)
+        brief = [id_ for id_ in ids if layout.cells(id_) <= terminal.width // 4]
+        if len(brief) > 1 + len(rows) // 4 or id_width + _LEAST_TITLE + 2 > terminal.width:
+            id_width = _widest(brief)
+        room = terminal.width - id_width - when_width - sum(widths) - 2 * (3 + len(after))
+        while after and room < _LEAST_ROOM:
+            after.pop(0)
+            room += widths.pop(0) + 2
+        if room < _LEAST_PROJECT + _LEAST_TITLE:  # the ID is there to be copied, whole
+            projects, project_width, room = [""] * len(ids), 0, room + 2
+        if room < 0:
+            whens, room = [""] * len(ids), room + when_width + 2
+            when_width = 0
+        project_width = min(project_width, max(_LEAST_PROJECT, room // 3))
+        title_width = max(0 if not project_width else _LEAST_TITLE, room - project_width)
     for number in range(first, len(ids)):
         title, project = titles[number], projects[number]
         if title_width is not None:
             excess = max(0, layout.cells(ids[number]) - id_width)
-            left = max(_LEAST_TITLE, title_width - excess)
+            left = max(min(_LEAST_TITLE, title_width), title_width - excess)
             title = layout.pad(layout.cut(title, left), left)
-            project = layout.tail_of(project, project_width)
+            narrow = max(0, project_width - max(0, excess + left - title_width))
+            project = layout.pad(layout.tail_of(project, narrow) if narrow else "", narrow)
         last = [
             align(column[number], width)
             for (column, align), width in zip(after, widths, strict=True)
@@ -116,7 +127,7 @@ def lines(db: apsw.Connection, terminal: Terminal, listed: Chosen, *, utc: bool)
         cells = (
             layout.pad(ids[number], id_width),
             whens[number].rjust(when_width),
-            layout.pad(project, project_width),
+            layout.pad(project, project_width) if title_width is None else project,
             title,
             "  ".join(last),
         )
@@ -125,6 +136,7 @@ def lines(db: apsw.Connection, terminal: Terminal, listed: Chosen, *, utc: bool)
         yield "  ".join(
             terminal.style(cell, *([style] if style else []))
             for cell, style in zip(cells, styles, strict=True)
+            if cell
         ).rstrip()
 
 

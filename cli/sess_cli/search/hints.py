@@ -10,17 +10,20 @@ import apsw
 
 from sess_cli.render import amounts
 from sess_cli.search import saved_searches
+from sess_common import times
 from sess_common.classes import TYPE_CHECKING, replace
 from sess_common.errors import SessError
 from sess_common.escape import safe
 from sess_common.program import say
-from sess_schema.queries import sessions
+from sess_schema.queries import known, sessions
 from sess_schema.queries.fields import FIELDS
 from sess_schema.queries.search import Filter, Search
 from sess_schema.queries.search.relax import absent, wider
 from sess_schema.queries.search.terms import Term
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sess_cli.terminal import Terminal
     from sess_schema.queries.search.language import Query
     from sess_schema.queries.sessions import SessionRow
@@ -38,7 +41,12 @@ def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) 
     if request.cursor is not None:
         return
     query = request.results(db).query
-    say(f"nothing found{safe(_not_found(db, request, query))}")
+    impossible = [*_impossible(db, request, query)]
+    for problem in impossible:
+        say(f"sess: {safe(problem.message)}")
+        say(f"hint: {safe(problem.hint or '')}")
+    if not impossible:
+        say(f"nothing found{safe(_not_found(db, request, query))}")
     for note in query.notes:
         say(f"note: {safe(note)}")
     options = _options(typed)
@@ -72,6 +80,21 @@ def _not_found(db: apsw.Connection, request: Search, query: Query) -> str:
 
 def _short(word: str) -> str:
     return word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "…"
+
+
+def _impossible(db: apsw.Connection, request: Search, query: Query) -> Iterator[SessError]:
+    """What filters ask for that no event can have: unknown names, an end before its beginning."""
+    moments: dict[str, int] = {}
+    for asked in query.filters():
+        try:
+            if asked.field in known.NAMES:
+                known.check_name(db, asked.field, asked.value)
+            elif asked.field in ("since", "until"):
+                of = times.since if asked.field == "since" else times.until
+                moments[asked.field] = of(asked.value, utc=request.utc, now=request.now)
+                known.check_times(moments.get("since"), moments.get("until"))
+        except SessError as problem:
+            yield problem
 
 
 def hint_inside_words(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from sess_cli import fresh
 from sess_cli.search import saved_searches
 from sess_cli.terminal import json_line, pager
@@ -199,7 +201,7 @@ class _Output:
 
     def _files(self) -> bool:
         row = None
-        for key in self._results.sessions():
+        for key in islice(self._results.sessions(), self._request.limit or None):
             row = sessions.by_key(self._db, key)
             if self._options.json:
                 gone = bool(row.source_gone)

@@ -6,14 +6,16 @@ unexpected exception, and control characters in file names.
 
 from __future__ import annotations
 
+import json
 import logging
 import logging.handlers
 import os
+import re
 import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +30,7 @@ OLD_FILES = 2
 
 # Their messages name files and tables; other exceptions may quote the data.
 _DISCREET = (OSError, apsw.Error, SessError)
+_ENTRY = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+Z) ([A-Z]+) (.*)", re.DOTALL)
 _SYSLOG_LEVELS = {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "INFO": 6, "DEBUG": 7}
 
 
@@ -97,6 +100,17 @@ def tail_log(path: Path, lines: int, *, follow: bool = False) -> Iterator[str]:
                 time.sleep(0.2)
     finally:
         current.close()
+
+
+def as_json(lines: Iterable[str]) -> Iterator[str]:
+    """Each line as an object; those of a traceback have the time of the entry they belong to."""
+    ts = level = None
+    for line in lines:
+        entry = _ENTRY.fullmatch(line)
+        if entry is not None:
+            ts, level, line = entry.groups()  # noqa: PLW2901 - what is left of it
+        entry_fields = {"ts": ts, "level": level, "message": line}
+        yield json.dumps(entry_fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def _text(line: bytes) -> str:

@@ -8,7 +8,7 @@ import apsw
 
 from sess_common import times
 from sess_common.classes import dataclass, replace
-from sess_common.errors import SessError
+from sess_common.errors import SessError, no_such
 from sess_schema.queries import sessions
 
 FAILED = ("error", "denied")
@@ -154,7 +154,7 @@ def _kind(value: str, _setting: Setting) -> Condition:
 
     value = value.lower()
     if value not in kinds.ALL:
-        raise SessError(f'no such kind: "{value}"', hint=f"one of {', '.join(kinds.ALL)}")
+        raise no_such("kind", value, kinds.ALL)
     return Condition("e.kind = ?", (value,))
 
 
@@ -166,7 +166,7 @@ def _type(value: str, setting: Setting) -> Condition:
         return _role("user", setting)
     known = _ALSO.get(value, value)
     if known not in TYPES:
-        raise SessError(f'no such type: "{value}"', hint=f"one of {', '.join(TYPES)}, error")
+        raise no_such("type", value, (*TYPES, "error"))
     return Condition("e.type = ?", (known,))
 
 
@@ -207,7 +207,7 @@ def _file(value: str, _setting: Setting) -> Condition:
 def _is(value: str, _setting: Setting) -> Condition:
     value = value.lower()
     if value not in STATES:
-        raise SessError(f'no such state: "{value}"', hint=f"one of {', '.join(STATES)}")
+        raise no_such("state", value, STATES)
     if value == "subagent":
         return _of_sessions(_SUBAGENT, [])
     states = FAILED if value == "failed" else (value,)
@@ -217,7 +217,7 @@ def _is(value: str, _setting: Setting) -> Condition:
 def _has(value: str, _setting: Setting) -> Condition:
     value = value.lower()
     if value not in THINGS:
-        raise SessError(f'invalid value for has: "{value}"', hint=f"one of {', '.join(THINGS)}")
+        raise no_such("value for has", value, THINGS)
     if value == "image":
         return Condition("e.images > 0")
     return Condition("EXISTS (SELECT 1 FROM commits c WHERE c.event_id = e.id)")
@@ -238,7 +238,7 @@ def _role(value: str, _setting: Setting) -> Condition:
     value = value.lower()
     types = ROLES.get(value)
     if types is None:
-        raise SessError(f'no such role: "{value}"', hint=f"one of {', '.join(ROLES)}")
+        raise no_such("role", value, [*ROLES])
     said = Condition(f"e.type IN ({_marks(types)})", types)
     if value == "user":  # no person asks a subagent
         said = Condition(f"{said.sql} AND NOT {_of_sessions(_SUBAGENT, []).sql}", types)

@@ -122,8 +122,8 @@ class Reader:
         if asked.projects:
             where += f" AND s.id IN (SELECT value FROM json_each('{self._in_projects}'))"
         if asked.branches:
-            where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
-            values += map(sessions.bindable, asked.branches)
+            where += f" AND ({' OR '.join(['lower(s.git_branch) GLOB ?'] * len(asked.branches))})"
+            values += [sessions.bindable(sessions.lower(name)) for name in asked.branches]
         if asked.session is not None:
             where += f" AND s.id IN ({', '.join(map(str, self.family))})"
         if asked.only is not None:
@@ -189,9 +189,9 @@ class Reader:
             )
 
     def rows(self) -> Iterator[Row]:
-        models = tuple(self._asked.models)
+        models = self._asked.models
         for row in chain(self._responses(), self._events()):
-            if not models or (row.model or "").startswith(models):
+            if not models or sums.is_model(row.model, models):
                 yield row
 
     def _responses(self) -> Iterator[Row]:
@@ -322,7 +322,7 @@ class Reader:
             return True
         if not self._models:
             deque(self._responses(), maxlen=0)
-        return (self._model_at(session, quarter) or "").startswith(tuple(self._asked.models))
+        return sums.is_model(self._model_at(session, quarter), self._asked.models)
 
     def _model_at(self, session: SessionId, quarter: int) -> str | None:
         """The model that a session was using: the last one that answered."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHORT = 8
 SHORTEST_PREFIX = 4
 _AGENT = "agent-"
+_NEAR = 0.8  # how alike a mistyped ID is to one that exists
 _WORDS = 200  # characters of a prompt that takes the place of a title
 _MOST = (1 << 63) - 1  # the largest integer in SQLite
 
@@ -236,9 +237,35 @@ def resolve(db: apsw.Connection, typed: str) -> SessionRow:
             f'session ID too short: "{typed}"',
             hint=f"give at least {SHORTEST_PREFIX} characters, or `last`",
         )
+    named, mark, event = typed.rpartition("#")
+    if mark and named and (owner := _resolved(db, named)) is not None:
+        raise SessError(
+            f"session {owner.session} has no event #{event}",
+            hint=f"`sess show {owner.session}` shows all events",
+            code=Exit.NOTHING_FOUND,
+        )
+    near = _nearest_id(db, typed)
+    hint = f"did you mean {near}? " if near else ""
     raise SessError(
-        f'no such session: "{typed}"', hint="`sess list` lists them", code=Exit.NOTHING_FOUND
+        f'no such session: "{typed}"', hint=f"{hint}`sess list` lists them", code=Exit.NOTHING_FOUND
     )
+
+
+def _resolved(db: apsw.Connection, typed: str) -> SessionRow | None:
+    try:
+        return resolve(db, typed)
+    except SessError:
+        return None
+
+
+def _nearest_id(db: apsw.Connection, typed: str) -> str | None:
+    """The session that one wrong character separates from what was typed."""
+    import difflib  # only after a slip
+
+    ids = (str(native) for (native,) in db.execute("SELECT native_id FROM sessions"))
+    begun = {native[: len(typed)]: native for native in ids}
+    close = difflib.get_close_matches(typed, begun, 1, _NEAR)
+    return begun[close[0]] if close else None
 
 
 def _guesses(db: apsw.Connection, typed: str) -> Iterator[Iterable[SessionRow]]:

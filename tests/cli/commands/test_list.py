@@ -171,10 +171,35 @@ def test_a_missing_project_is_a_dash(world, sess):
 
 def test_nothing_to_list_is_exit_code_1(story, sess):
     """The message says what would list more."""
-    done = sess("list", "--project", "/nowhere", code=1)
+    done = sess("list", "nowhere", code=1)
     assert done.stderr == (
-        "sess: no session matches\nhint: `sess list --all --limit 0` lists every session\n"
+        "sess: no session matches\nhint: `sess search nowhere` looks inside sessions;"
+        " `sess list --all --limit 0` lists every session\n"
     )
+
+
+@pytest.mark.parametrize("width", [80, 60, 45])
+def test_ids_that_differ_at_their_ends_fit_a_terminal(world, sess, width):
+    """Columns at the end go before titles do, and an id is never cut."""
+    ids = [f"33333333-3333-4333-8333-33333333333{number}" for number in range(5)]
+    for session in ids:
+        t = world.transcript(session)
+        t.append(t.prompt("please look after the kettle for a while"))
+    world.ingest()
+    text, _ = sess.on_terminal("list", "--no-sync", width=width)
+    assert max(map(len, text.splitlines())) <= width
+    for line in text.splitlines()[1:]:
+        assert line.split()[0] in ids
+        assert "plea" in line
+
+
+def test_a_title_is_one_line_in_a_pipe(world, sess):
+    """So that every line is a session."""
+    t = world.transcript()
+    t.append(t.prompt("first\nsecond\r\u2028third\x85fourth"))
+    world.ingest()
+    (line,) = sess("list").stdout.splitlines()
+    assert "first second third fourth" in line
 
 
 def test_columns_fit_a_terminal(story, sess):

@@ -98,8 +98,8 @@ def test_the_cursor_stays_within_the_records(world, talk):
     pick(world, script, size=(80, 8))
 
 
-def test_suggestions_are_marked_with_their_reasons(world, talk):
-    """The cursor starts at the first; the legend is there as long as any mark is."""
+def test_suggestions_are_pointed_out_with_their_reasons(world, talk):
+    """The cursor starts at the first. Enter cuts nothing that nobody marked; `s` marks them."""
 
     async def script(app, pilot):
         assert gutter(app) == "   ◆   "
@@ -108,11 +108,15 @@ def test_suggestions_are_marked_with_their_reasons(world, talk):
         assert app.legend.render().plain.split() == ["◆", "suggested"]
         await pilot.press("j")
         assert not app.why.display
-        await pilot.press("k", "space")
-        assert not app.legend.display
         assert app.marks.chosen == set()
+        await pilot.press("enter")
+        assert app.is_running
+        await pilot.press("s")
+        assert gutter(app) == "   x   "
+        assert app.marks.chosen == {4}
+        await pilot.press("c", "s", "enter")
 
-    pick(world, script, suggest=True)
+    assert pick(world, script, suggest=True).return_value is True
 
 
 def test_warnings_are_shown_before_the_cut(world, talk):
@@ -176,7 +180,7 @@ def test_only_enter_cuts(world, talk, key, agreed):
 
 
 def test_without_a_screen_numbers_are_asked_for(world, talk):
-    """Numbers that do not exist are asked for again; an empty line takes the suggestions."""
+    """Numbers that do not exist are asked for again; an empty line cuts nothing."""
     before = talk.path.read_bytes().splitlines(keepends=True)
     done = world.run("sess", "pick", SESSION, "--yes", input="99\n2\n", check=0)
     assert "sess: no record 99: there are 1 to 7" in done.stderr
@@ -184,5 +188,8 @@ def test_without_a_screen_numbers_are_asked_for(world, talk):
     world.run("sess", "undo", check=0)
     done = world.run("sess", "pick", SESSION, "--yes", input="", check=0)
     assert done.stderr.endswith("nothing was changed\n")
-    world.run("sess", "pick", SESSION, "--yes", input="\n", check=0)
+    done = world.run("sess", "pick", SESSION, "--yes", input="\n", check=0)
+    assert done.stderr.endswith("nothing was changed\n")
+    assert talk.path.read_bytes().splitlines(keepends=True) == before
+    world.run("sess", "pick", SESSION, "--yes", input="s\n", check=0)
     assert talk.path.read_bytes().splitlines(keepends=True) == [*before[:3], *before[4:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from contextlib import closing
@@ -64,7 +65,13 @@ def test_an_earlier_content_replaces_the_present_one_only_by_force(world, two):
 def test_pruned_transcripts_stay_searchable_and_come_back(world, two):
     """Only what the filters match is deleted; one undo brings all of it back."""
     before = [t.path.read_bytes() for t in two]
-    listed = world.run("sess", "prune", "--agent", "claude", "--dry-run", check=0)
+    asked = ("sess", "prune", "--agent", "claude", "--dry-run")
+    named = world.run(*asked, "--json", check=0).stdout.splitlines()
+    assert sorted(map(json.loads, named), key=lambda file: file["path"]) == [
+        {"path": str(t.path), "size": len(raw), "done": False}
+        for t, raw in zip(two, before, strict=True)
+    ]
+    listed = world.run(*asked, check=0)
     assert listed.stdout.splitlines()[-1].startswith("2 files, ")
     assert all(t.path.exists() for t in two)
     world.run("sess", "prune", FIRST, "--yes", check=0)

@@ -160,7 +160,9 @@ def test_commands_of_programs_like_it_are_answered(home, typed, meant):
     """Alone, with an ID or with options; among other words it is one of them."""
     for more in ([], ["last"], ["0e3e0000"], ["--list"]):
         done = home.run("sess", typed, *more, check=2)
-        assert done.stderr.startswith(f"sess: no such command: {typed}\nhint: `{meant}`? ")
+        problem, hint = done.stderr.splitlines()
+        assert problem == f"sess: no such command: {typed}"
+        assert hint.startswith(f"hint: did you mean `{meant}`? ")
     expected = home.run("sess", "search", typed, "the", "lock").stdout
     assert home.run("sess", typed, "the", "lock").stdout == expected
 

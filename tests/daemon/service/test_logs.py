@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -236,3 +237,14 @@ def test_a_missing_log_says_where_else_to_look(log):
         "the daemon creates it at startup; under systemd see `journalctl --user -u sessiond`"
     )
     assert caught.value.code == Exit.NOTHING_FOUND
+
+
+def test_lines_as_json_have_time_level_and_message():
+    """Lines of a traceback belong to the entry above them."""
+    lines = ["2026-02-01T10:00:00.250Z WARNING a b", "  File x", "2026-02-01T10:00:01.000Z INFO c"]
+    entries = [json.loads(line) for line in logs.as_json(lines)]
+    assert entries == [
+        {"ts": "2026-02-01T10:00:00.250Z", "level": "WARNING", "message": "a b"},
+        {"ts": "2026-02-01T10:00:00.250Z", "level": "WARNING", "message": "  File x"},
+        {"ts": "2026-02-01T10:00:01.000Z", "level": "INFO", "message": "c"},
+    ]

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 
 from sess_cli.export.film.rows import Colour, Look
-from sess_common.errors import SessError
+from sess_common.errors import no_such
 
 RGB = tuple[int, int, int]
 
@@ -147,7 +147,7 @@ def names() -> list[str]:
 def theme(name: str) -> Theme:
     table = _THEMES.get(name.lower().replace(" ", "-").removeprefix("catppuccin-"))
     if table is None:
-        raise SessError(f'no such theme: "{name}"', hint=f"one of {', '.join(_THEMES)}", code=2)
+        raise no_such("theme", name, _THEMES)
     colours = [_rgb(code) for code in table.split()]
     named = dict(zip(_NAMES, colours, strict=False))
     base = named["base"]

@@ -10,6 +10,7 @@ import apsw
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.report import Chart, Column, Links, Report, Section, ViewOptions
 from sess_common import paths, times
+from sess_schema.queries import known
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import failures, interruptions
 
@@ -75,6 +76,11 @@ def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
         }
         for failure in failures.read(db, asked, paths.home().config, texts=True).of_class(name)
     ]
+    if not rows:
+        read = failures.read(db, asked, paths.home().config)
+        both = [*read.calls, *read.service]
+        names = [*failures.grouped(both, lambda failure: failure.name)]
+        raise known.missing("class of failures", name, names)
     columns = (
         Column("_link", "event"),
         Column("_when", "time", left=True),
@@ -83,7 +89,7 @@ def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
     )
     facts = [(name, amounts.plural(len(rows), "failure"))]
     sections = [Section("failure", rows, columns, cut=3)]
-    return Report("errors", sections, facts=facts, code=0 if rows else 1)
+    return Report("errors", sections, facts=facts)
 
 
 def _classes(all_failures: list[failures.Failure], links: Links) -> list[dict[str, Any]]:

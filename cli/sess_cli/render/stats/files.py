@@ -11,6 +11,7 @@ from sess_cli.render import amounts, layout
 from sess_cli.render.stats.report import Column, Later, Links, Report, Section, ViewOptions
 from sess_cli.render.tallies import money
 from sess_common import times
+from sess_schema.queries import known
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import files
@@ -83,20 +84,23 @@ def files_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Rep
 
 def _sessions_report(db: apsw.Connection, asked: Stats, path: str) -> Report:
     sessions = files.sessions_of(db, asked, path)
+    if not sessions:
+        touched = files.most_edited(db, asked)
+        raise known.missing("file", path, [file.name for file in touched])
     links = Links(db)
     rows = [
         {
-            "session": touched.name,
-            "title": touched.title or "",
-            "project": touched.project,
-            **_file_facts(touched, asked.zone),
-            "event": links.key(touched.event),
-            "_link": links.event(touched.name, touched.event),
-            "paths": sorted(touched.paths),
+            "session": one.name,
+            "title": one.title or "",
+            "project": one.project,
+            **_file_facts(one, asked.zone),
+            "event": links.key(one.event),
+            "_link": links.event(one.name, one.event),
+            "paths": sorted(one.paths),
         }
-        for touched in sessions
+        for one in sessions
     ]
-    names = {name for touched in sessions for name in touched.paths}
+    names = {name for one in sessions for name in one.paths}
     what = f"{len(names):,} files with that name" if len(names) > 1 else "it"
     counts = f"{amounts.plural(len(sessions), 'session')} touched {what}"
     columns = (
@@ -106,7 +110,7 @@ def _sessions_report(db: apsw.Connection, asked: Stats, path: str) -> Report:
         Column("_last", "last"),
     )
     sections = [Section("session", rows, columns)]
-    return Report("files", sections, facts=[(path, counts)], code=0 if rows else 1)
+    return Report("files", sections, facts=[(path, counts)])
 
 
 def _file_facts(touched: files.File | files.Touched, zone: tzinfo | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sess_cli.render.tallies import cost, money, short
 from sess_common import times
 from sess_common.classes import dataclass, replace
 from sess_schema import objects
+from sess_schema.queries import known
 from sess_schema.queries.stats import NONE, Stats, Tally
 from sess_schema.queries.views import explain
 
@@ -287,6 +288,9 @@ def explain_report(db: apsw.Connection, asked: Stats, by: str | None, group: str
     for line in explain.lines(db, asked, by or "", group):
         total.add(line.tally)
         rows.append(_line_row(line, links, asked.zone))
+    if not rows:
+        names = [name for name in asked.groups(db, by or "agent") if name]
+        raise known.missing(by or "response", group, names)
     counts = f"{amounts.plural(total.requests, 'response')}, "
     counts += f"{amounts.plural(total.prompts, 'prompt')}, "
     counts += f"{amounts.plural(total.tool_calls, 'call')} ({total.tool_errors:,} failed)"
@@ -302,7 +306,7 @@ def explain_report(db: apsw.Connection, asked: Stats, by: str | None, group: str
     )
     facts = [(group, counts), ("sum", spent)]
     sections = [Section("line", rows, columns, cut=2)]
-    return Report("explain", sections, facts=facts, code=0 if rows else 1)
+    return Report("explain", sections, facts=facts)
 
 
 def _line_row(line: explain.Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:

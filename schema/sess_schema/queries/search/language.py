@@ -87,6 +87,17 @@ class Query:
         """The terms that a hit may highlight."""
         return [*_wanted(self.tree)]
 
+    def filters(self) -> list[Filter]:
+        """The filters that a hit may satisfy, without those that exclude."""
+        nodes, filters = [self.tree], list[Filter]()
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, And | Or):
+                nodes += node.nodes
+            elif isinstance(node, Filter):
+                filters.append(node)
+        return filters
+
     def phrase(self) -> str | None:
         """All plain words as a phrase: adjacent matches rank higher."""
         nodes = self.tree.nodes if isinstance(self.tree, And) else ()

@@ -13,7 +13,7 @@ from sess_schema.ids import EventId
 from sess_schema.queries.quarters import Reader, Row
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
-from sess_schema.sums import COUNTED_EVENTS, MODEL, Tally
+from sess_schema.sums import COUNTED_EVENTS, MODEL, Tally, is_model
 
 TOTAL = "total"
 _DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}
@@ -92,7 +92,7 @@ def _events(
         wanted.values,
     ):
         model = models.at(key, ts)
-        if asked.models and not (model or "").startswith(tuple(asked.models)):
+        if asked.models and not is_model(model, asked.models):
             continue
         called = kind == "tool_use"
         tally = Tally(

@@ -9,7 +9,7 @@ import apsw
 
 from sess_schema.ids import SessionId
 from sess_schema.queries.stats import Stats
-from sess_schema.sums import CALLED, MODEL, QUARTER, UNDATED, quarter
+from sess_schema.sums import CALLED, MODEL, QUARTER, UNDATED, is_model, quarter
 
 ANSWERED = "asked_model_answered"
 
@@ -40,9 +40,9 @@ def responses(db: apsw.Connection, asked: Stats) -> Scope:
     """Over `usage u JOIN sessions s`, each response once."""
     where, values = asked.condition(db, "u.ts")
     if asked.models:
-        begins = f"substr({MODEL}, 1, length(?)) = ?"
-        where += f" AND ({' OR '.join([begins] * len(asked.models))})"
-        values = (*values, *(name for model in asked.models for name in (model, model)))
+        inside = f"instr(lower({MODEL}), ?)"
+        where += f" AND ({' OR '.join([inside] * len(asked.models))})"
+        values = (*values, *(name.lower() for name in asked.models))
     joined = "usage u JOIN sessions s ON s.id = u.session_id"
     if asked.only is not None:
         joined = "sessions s CROSS JOIN usage u ON u.session_id = s.id"
@@ -80,9 +80,9 @@ def quarter_of(ts: int | None) -> int:
 
 def _register_models(db: apsw.Connection, asked: Stats) -> None:
     """Make them available as an SQL function."""
-    models, wanted = Models(db, asked), tuple(asked.models)
+    models = Models(db, asked)
 
     def answered(*given: Any) -> bool:
-        return (models.at(*given) or "").startswith(wanted)
+        return is_model(models.at(*given), asked.models)
 
     db.create_scalar_function(ANSWERED, answered, 2)

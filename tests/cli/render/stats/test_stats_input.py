@@ -19,7 +19,8 @@ def small(world):
 @pytest.mark.parametrize("by", ["day", "week", "month", "hour"])
 def test_explaining_a_day_that_never_was_finds_nothing(small, by, day):
     done = small.run("sess", "stats", "--no-sync", "--by", by, "--explain", day)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f'sess: no {by} matches "{day}"\nhint: ')
 
 
 def test_an_unknown_session_is_called_so(small):

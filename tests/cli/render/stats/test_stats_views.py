@@ -361,10 +361,10 @@ def test_without_counts_tokens_are_estimated_and_say_so(world):
 
 
 def test_filters_apply_to_every_view(worked):
-    """Nothing of another project, another model or a later time; still no error."""
+    """Nothing of another project, another model or a later time, and that is said."""
     for view in VIEWS:
         for filters in (("--project", "/code/other"), ("--since", "2026-04-01")):
-            done = worked.run("sess", "stats", view, *filters, "--no-sync", check=0)
+            done = worked.run("sess", "stats", view, *filters, "--no-sync", check=1)
             assert "Bash" not in done.stdout
             assert OPUS not in done.stdout
     (total,) = kind(rows(worked, "interruptions", "--model", "a-model"), "total")
