@@ -34,6 +34,10 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
     db, failed = _updated(home) if sync else (None, False)
     try:
         with closing(db or open_reader(home.index_file)) as db:
+            if db.execute("SELECT value FROM facts WHERE name = 'losses' AND value <> '[]'").get:
+                from sess_schema import archive  # only after damage
+
+                archive.tell_losses(db)
             yield db
     except Exception as error:
         reason = explained(error, home.index_file)

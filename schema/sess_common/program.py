@@ -109,7 +109,14 @@ def outcome(name: str, body: Callable[[], None], *, debug: bool = False) -> int:
 def _damage_met(name: str) -> int:
     """What was shown lacks records that are damaged in the archive: say so, whatever it was."""
     archive = sys.modules.get("sess_schema.archive")
-    if archive is None or not archive.met:
+    if archive is None:
+        return 0
+    if archive.lost and not archive.met:
+        say(
+            f"{name}: the index lacks parts of {counted(len(archive.lost), 'file')}, lost by damage"
+        )
+        say("hint: `sess check` lists them; `sessiond repair --accept-losses` accepts the loss")
+    if not archive.met:
         return 0
     pieces = "a piece" if len(archive.met) == 1 else f"{len(archive.met)} pieces"
     say(f"{name}: incomplete: {pieces} of the archive could not be read")
@@ -131,7 +138,7 @@ def _output_failed(name: str, error: OSError) -> bool:
 def explain(name: str, error: Any) -> int:
     """Print what went wrong in one line, and what to do about it; return the exit code."""
     from sess_common import paths  # only when something is wrong
-    from sess_common.errors import explained
+    from sess_common.errors import REPAIR, explained
 
     if isinstance(error, OSError) and _output_failed(name, error):
         say(f"{name}: cannot write to standard output: {(error.strerror or '').lower()}")
@@ -146,9 +153,24 @@ def explain(name: str, error: Any) -> int:
         what = f'use "{error.filename}"' if error.filename else "read or write"
         say(f"{name}: cannot {what}: {error.strerror.lower()}")
         return 2
+    damage = _damage_of(str(paths.home().index))
+    if damage is not None:  # what was read of it may be anything
+        say(f"{name}: the index is damaged: {damage}")
+        say(f"hint: {REPAIR}")
+        return 4
     say(f"{name}: {type(error).__name__}: {error}")
     say(f"hint: `{name} --debug …` shows where; please report this")
     return 70
+
+
+def _damage_of(index: str) -> str | None:
+    """What is damaged in the index, if this process has read it."""
+    page_sums = sys.modules.get("sess_schema.page_sums")
+    if page_sums is None:
+        return None
+    with contextlib.suppress(Exception):  # the first error is the one to tell
+        return next(page_sums.damage(index), None)
+    return None
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """The raw bytes of every source, compressed with a checksum, and how to read records back.
 
-Bytes that are lost for good can be accepted as lost (`repair --accept-losses`). Secrets may have
+Bytes that are lost for good are remembered through every repair until somebody accepts the loss
+(`repair --accept-losses`). Secrets may have
 been masked before they were archived (`redact.at_ingest`): a mask has as many bytes as what it
 stands for, so that every offset stays what it is in the file.
 """
@@ -12,7 +13,7 @@ import re
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -27,13 +28,17 @@ LIVE, PENDING = 0, -1  # chunks.retired: currently in the file; an unfinished la
 MASK_SIGN = "*"
 SHORTEST_MASK = 4  # bytes; fewer stars are not taken for a mask
 _MASK = re.compile(rb"\*{4,}|\A\*+|\*+\Z")  # the border of a piece may cut one
-_MASKS_FACT, _LOSSES_FACT = "masked_at_ingest", "accepted_losses"
+MASKS_FACT = "masked_at_ingest"
+ACCEPTED_FACT = "accepted_losses"
+LOST_FACT = "losses"  # those that nobody has accepted
+_FILLED_AT_ONCE = 1 << 20
 _KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
 _MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any size
 _DEEPEST = 100  # levels of nesting that readers can handle
 
 _local = threading.local()
 met: list[Damaged] = []  # damage that this process met; `program` tells about it at the end
+lost: list[str] = []  # files of which a repair could not bring back all, told there as well
 
 
 class Damaged(SessError):
@@ -55,6 +60,7 @@ class Chunk(NamedTuple):
     retired: int
     offset: int
     length: int
+    source: int = 0
 
     @property
     def end(self) -> int:
@@ -78,17 +84,55 @@ def unpack(packed: bytes) -> bytes:
 
 
 def chunk_bytes(db: apsw.Connection, chunk: Chunk) -> bytes:
-    packed = db.execute("SELECT data FROM chunks WHERE id = ?", (chunk.id,)).get
+    packed = db.execute(
+        "SELECT data FROM chunks WHERE id = ? AND offset = ? AND length = ?",
+        (chunk.id, chunk.offset, chunk.length),
+    ).get
+    if packed is None:
+        return _grown(db, chunk)
     raw = unpack(packed if isinstance(packed, bytes) else b"")
     if len(raw) != chunk.length:  # damage may have turned its checksum off
         raise Damaged
     return raw
 
 
+def _grown(db: apsw.Connection, chunk: Chunk) -> bytes:
+    """The bytes of a piece that has become part of a larger one since it was listed."""
+    row = db.execute(
+        "SELECT offset, length, data FROM chunks WHERE source_id = ? AND retired = ?"
+        " AND offset <= ? ORDER BY offset DESC LIMIT 1",
+        (chunk.source, max(chunk.retired, LIVE), chunk.offset),  # unfinished lines are finished
+    ).fetchone()
+    if row is None or row[0] + row[1] < chunk.end:
+        raise Damaged
+    raw = unpack(row[2])
+    if len(raw) != row[1]:
+        raise Damaged
+    return raw[chunk.offset - row[0] : chunk.end - row[0]]
+
+
 def source_bytes(db: apsw.Connection, source_id: SourceId) -> Iterator[bytes]:
     """The file as last read, chunk by chunk."""
     for chunk in current(db, source_id):
         yield chunk_bytes(db, chunk)
+
+
+def laid_out(db: apsw.Connection, chunks: Iterable[Chunk]) -> Iterator[bytes]:
+    """The bytes of a file, each at its place: where some are missing, there are blank lines."""
+    at = 0
+    for chunk in chunks:
+        yield from _blank(chunk.offset - at)
+        yield chunk_bytes(db, chunk)
+        at = max(at, chunk.end)
+
+
+def _blank(length: int) -> Iterator[bytes]:
+    """What is cut off on both sides is no line together."""
+    if length > 0:
+        yield b"\n"
+        for start in range(1, length - 1, _FILLED_AT_ONCE):
+            yield b" " * min(_FILLED_AT_ONCE, length - 1 - start)
+        yield b"\n" * (length > 1)
 
 
 def current(db: apsw.Connection, source_id: SourceId) -> list[Chunk]:
@@ -118,7 +162,8 @@ def chunks(db: apsw.Connection, source_id: SourceId, retired: int) -> list[Chunk
     return [
         Chunk(*row)
         for row in db.execute(
-            "SELECT id, retired, offset, length FROM chunks WHERE source_id = ? AND retired = ?"
+            "SELECT id, retired, offset, length, source_id FROM chunks"
+            " WHERE source_id = ? AND retired = ?"
             " ORDER BY offset",
             (source_id, retired),
         )
@@ -141,9 +186,88 @@ class Loss(NamedTuple):
         return self.end - self.offset
 
 
+Lost = dict[Loss, str]  # with what to say of it
+
+
 def accepted_losses(db: apsw.Connection) -> set[Loss]:
-    stored = db.execute("SELECT value FROM facts WHERE name = ?", (_LOSSES_FACT,)).get
-    return {Loss(*loss) for loss in json.loads(stored or "[]")}
+    return {Loss(*loss) for loss in _fact(db, ACCEPTED_FACT)}
+
+
+def losses(db: apsw.Connection, paths: Sequence[str] | None = None) -> Lost:
+    """What a repair could not bring back, nobody has accepted, and no file has given back since.
+
+    `paths`: of these sources only.
+    """
+    noted = _fact(db, LOST_FACT)
+    if not noted:
+        return {}
+    accepted = accepted_losses(db)
+    lost = {Loss(*loss): str(told) for *loss, told in noted if paths is None or loss[0] in paths}
+    return {
+        loss: told for loss, told in lost.items() if loss not in accepted and not _is_back(db, loss)
+    }
+
+
+def tell_losses(db: apsw.Connection) -> None:
+    """Let the end of the command say that the index is not complete."""
+    lost[:] = sorted({loss.path for loss in losses(db)})
+
+
+def meet_losses(db: apsw.Connection, session: int) -> None:
+    """What is lost of a session is missing in whatever is made of it."""
+    if _fact(db, LOST_FACT):
+        paths = [
+            path
+            for (path,) in db.execute(
+                "SELECT s.path FROM session_sources m JOIN sources s ON s.id = m.source_id"
+                " WHERE m.session_id = ?",
+                (session,),
+            )
+        ]
+        for loss in losses(db, paths):
+            Damaged(loss.path)
+
+
+def note_losses(db: apsw.Connection, more: Mapping[Loss, str]) -> None:
+    """Remember them, too."""
+    every = {**losses(db), **more}
+    _keep_fact(db, LOST_FACT, [[*loss, told] for loss, told in sorted(every.items())])
+
+
+def remember_losses(db: apsw.Connection, facts: Mapping[str, str]) -> None:
+    """Take over what another index says of losses."""
+    for name in (ACCEPTED_FACT, LOST_FACT):
+        try:
+            told = json.loads(facts.get(name, "[]"))
+        except ValueError:
+            continue  # damaged; the gaps themselves are found again
+        if told:
+            _keep_fact(db, name, told)
+
+
+def _is_back(db: apsw.Connection, loss: Loss) -> bool:
+    row = db.execute("SELECT id, part_of, state FROM sources WHERE path = ?", (loss.path,))
+    source, whole, state = row.fetchone() or (None, None, None)
+    if source is None or (loss.retired != LIVE and whole is None):
+        return False
+    if whole is not None:
+        return bool(state == "live")  # it was read again as a whole
+    there = db.execute(
+        "SELECT sum(min(offset + length, ?3) - max(offset, ?2)) FROM chunks WHERE source_id = ?1"
+        " AND retired = 0 AND offset < ?3 AND offset + length > ?2",
+        (source, loss.offset, loss.end),
+    ).get
+    return bool(there == loss.size)
+
+
+def _fact(db: apsw.Connection, name: str) -> list[Any]:
+    stored = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).get
+    value: list[Any] = json.loads(stored or "[]")
+    return value
+
+
+def _keep_fact(db: apsw.Connection, name: str, value: list[Any]) -> None:
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
 
 def accept_losses(db: apsw.Connection, more: Iterable[Loss]) -> None:
@@ -156,11 +280,11 @@ def accept_losses(db: apsw.Connection, more: Iterable[Loss]) -> None:
                 " AND source_id = (SELECT id FROM sources WHERE path = ?)",
                 (loss.retired, loss.offset, loss.path),
             )
-        value = json.dumps(sorted(accepted_losses(db).union(new)))
-        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_LOSSES_FACT, value))
+        _keep_fact(db, ACCEPTED_FACT, sorted(accepted_losses(db).union(new)))
+        note_losses(db, {})
 
 
-def is_accepted_loss(db: apsw.Connection, source: SourceId, offset: int) -> bool:
+def is_accepted_loss(db: apsw.Connection, source: SourceId | None, offset: int) -> bool:
     """Whether the bytes at a place of the file as last read are known to be lost."""
     path = db.execute("SELECT path FROM sources WHERE id = ?", (source,)).get
     return any(
@@ -176,12 +300,12 @@ def note_masks(db: apsw.Connection) -> None:
     """From now on, what is archived may be masked."""
     if not has_masks(db):
         with db:
-            db.execute("INSERT INTO facts VALUES (?, '')", (_MASKS_FACT,))
+            db.execute("INSERT INTO facts VALUES (?, '')", (MASKS_FACT,))
 
 
 def has_masks(db: apsw.Connection) -> bool:
     """Whether anything in this index may be masked."""
-    return db.execute("SELECT 1 FROM facts WHERE name = ?", (_MASKS_FACT,)).get is not None
+    return db.execute("SELECT 1 FROM facts WHERE name = ?", (MASKS_FACT,)).get is not None
 
 
 def is_same(live: bytes, archived: bytes, *, masked: bool) -> bool:
@@ -210,7 +334,7 @@ class RecordReader:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._chunks: OrderedDict[int, bytes] = OrderedDict()
+        self._chunks: OrderedDict[Chunk, bytes] = OrderedDict()
         self._places: dict[tuple[int, int], list[Chunk]] = {}
         self._last: tuple[tuple[int, ...], list[Any]] = ((), [])
         self.damaged: set[int] = set()  # chunks that could not be read
@@ -219,6 +343,16 @@ class RecordReader:
         """`place`: source, retired, offset, length."""
         retired, offset, length = place[1:]
         source = SourceId(place[0])
+        raw = self._bytes_at(source, retired, offset, length)
+        if len(raw) < length and retired == LIVE:  # written since the pieces were listed
+            self._places.pop((source, retired), None)
+            raw = self._bytes_at(source, retired, offset, length)
+        missing = len(raw) < length and retired == LIVE
+        if missing and not is_accepted_loss(self._db, source, offset):
+            raise Damaged
+        return raw
+
+    def _bytes_at(self, source: SourceId, retired: int, offset: int, length: int) -> bytes:
         slices = []
         for chunk in self._chunks_from(source, retired, offset):
             if chunk.offset >= offset + length:
@@ -226,11 +360,7 @@ class RecordReader:
             if chunk.end > offset:
                 raw = self._unpacked(chunk)
                 slices.append(raw[max(0, offset - chunk.offset) : offset + length - chunk.offset])
-        raw = slices[0] if len(slices) == 1 else b"".join(slices)
-        missing = len(raw) < length and retired == LIVE
-        if missing and not is_accepted_loss(self._db, source, offset):
-            raise Damaged
-        return raw
+        return slices[0] if len(slices) == 1 else b"".join(slices)
 
     def _chunks_from(self, source: SourceId, retired: int, offset: int) -> Iterator[Chunk]:
         """The chunk that has this place, and those after it."""
@@ -265,14 +395,13 @@ class RecordReader:
         return self._last[1]
 
     def _unpacked(self, chunk: Chunk) -> bytes:
-        key = chunk.id
-        if key in self._chunks:
-            self._chunks.move_to_end(key)
-            return self._chunks[key]
+        if chunk in self._chunks:
+            self._chunks.move_to_end(chunk)
+            return self._chunks[chunk]
         try:
-            raw = self._chunks[key] = chunk_bytes(self._db, chunk)
+            raw = self._chunks[chunk] = chunk_bytes(self._db, chunk)
         except Damaged:
-            self.damaged.add(key)
+            self.damaged.add(chunk.id)
             raise
         while len(self._chunks) > _KEPT or (
             len(self._chunks) > 1 and sum(map(len, self._chunks.values())) > _MOST_KEPT

@@ -22,7 +22,7 @@ import apsw
 
 from sess_common.errors import Exit, SessError
 from sess_common.progress import Progress, unseen
-from sess_schema import archive, soundness
+from sess_schema import archive, page_sums, soundness
 
 _MANIFEST, _PACK = ".manifest", ".pack"
 _STEP = 1000  # pages between two reports of progress
@@ -52,7 +52,8 @@ def copy_to_file(db: apsw.Connection, target: Path, progress: Progress = unseen)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     os.close(os.open(beside, _PRIVATE, 0o600))
     try:
-        with closing(apsw.Connection(str(beside))) as copy:
+        _refuse_damaged(db, Path(db.filename))
+        with closing(page_sums.opened(str(beside))) as copy:
             _copy(db, copy, progress)
             copy.pragma("journal_mode", "delete")
             _refuse_damaged(copy, beside)
@@ -85,7 +86,7 @@ def _refuse_damaged(copy: apsw.Connection, path: Path) -> None:
     wrong = soundness.structure(copy, deep=False)
     if wrong:
         raise SessError(
-            f"the copy is damaged: {wrong[0].message}",
+            f'"{path}" is damaged: {wrong[0].message}',
             hint="`sess check` tells whether the index is, too",
             code=Exit.INDEX_UNUSABLE,
         )
@@ -140,7 +141,8 @@ def add_snapshot(db: apsw.Connection, folder: Path, progress: Progress = unseen)
     with os.fdopen(os.open(pack, _PRIVATE, 0o600), "w+b") as out:
         known = {page for snapshot in earlier for page in snapshot.new}
         with closing(_Store(earlier, folder)) as store:
-            sink = _PageSink(out, store.read, known)
+            _refuse_damaged(db, Path(db.filename))
+            sink = _PageSink(out, store.read, known, summed=db.reserve_bytes("main") > 0)
             with sink.connection() as copy:
                 _copy(db, copy, progress)
         out.flush()
@@ -234,8 +236,11 @@ def hash_of(raw: bytes) -> str:
 class _PageSink:
     """The file that SQLite copies into: keeps the hash of each page, and packs new ones."""
 
-    def __init__(self, out: BinaryIO, read_known: Callable[[str], bytes], known: set[str]) -> None:
+    def __init__(
+        self, out: BinaryIO, read_known: Callable[[str], bytes], known: set[str], *, summed: bool
+    ) -> None:
         self._out = out
+        self._summed = summed  # the pages have checksums; those in the WAL have old ones
         self._read_known = read_known
         self._known = known
         self._pages: dict[int, str] = {}  # by number, from 0
@@ -261,6 +266,8 @@ class _PageSink:
     def xWrite(self, data: bytes, offset: int) -> None:
         raw = bytes(data)
         self.page_size = self.page_size or len(raw)
+        if self._summed:
+            raw = page_sums.sealed(raw, offset // self.page_size)
         page = hash_of(raw)
         self._pages[offset // self.page_size] = page
         self._size = max(self._size, offset + len(raw))

@@ -13,7 +13,7 @@ from sess_common.classes import TYPE_CHECKING
 from sess_common.errors import Exit, SessError, sqlite_error
 from sess_common.paths import absolute, create_private_file
 from sess_common.progress import Progress, unseen
-from sess_schema import migrate
+from sess_schema import migrate, page_sums
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,7 +165,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     try:
         create_private_file(path)
         _make_companions_writable(path)
-        db = apsw.Connection(os.fspath(path))
+        db = page_sums.opened(os.fspath(path))
         if db.readonly("main"):  # such a connection stays read-only when the file no longer is
             raise apsw.ReadOnlyError("the file cannot be written")
         wait_for_locks(db, 5)

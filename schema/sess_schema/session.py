@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from sess_schema import citations, shown
+from sess_schema import archive, citations, shown
 from sess_schema.archive import Damaged, RecordReader
 from sess_schema.ids import NO_EVENT, NO_RECORD, NO_SESSION, EventId, RecordId, SessionId
 
@@ -108,6 +108,7 @@ class Reader:
     @cached_property
     def places(self) -> dict[EventId, tuple[int, int]]:
         """Every event once, in order, with its source and offset in this session."""
+        archive.meet_losses(self._db, self._session)
         current = "" if self._superseded else f" AND {shown.CURRENT}"
         places: dict[EventId, tuple[int, int]] = {}
         for event, source, offset in self._db.execute(

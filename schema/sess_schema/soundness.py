@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema import archive, sums
+from sess_schema import archive, page_sums, sums
 from sess_schema.archive import Chunk, Damaged, Loss
 from sess_schema.ids import SourceId
 from sess_schema.queries.views import digests
@@ -94,8 +94,16 @@ class Looked(NamedTuple):
 Progress = Callable[[int, int], None]
 
 
-def structure(db: apsw.Connection, *, deep: bool = True) -> list[Finding]:
+def _silent(_done: int, _of: int) -> None: ...
+
+
+def structure(
+    db: apsw.Connection, *, deep: bool = True, progress: Progress = _silent
+) -> list[Finding]:
     """Damaged pages, rows missing from an index, full text that contradicts itself."""
+    damaged = [Finding(STRUCTURE, line) for line in page_sums.damage(db.filename, progress)]
+    if damaged:  # SQLite may not even say that they are, and takes long to say more
+        return damaged
     pragma = "integrity_check" if deep else "quick_check"
     try:
         problems = [
@@ -135,9 +143,10 @@ class ArchiveCheck:
         self._share = share
         self._only = only
         self._accepted = archive.accepted_losses(db)
+        self._named: set[Loss] = set()
         self.looked = Looked()
 
-    def findings(self, progress: Progress = lambda _done, _of: None) -> Iterator[Finding]:
+    def findings(self, progress: Progress = _silent) -> Iterator[Finding]:
         total = int(self._db.execute("SELECT count(*) FROM chunks").get or 0)
         self.looked = Looked(of_chunks=total)
         masked = archive.has_masks(self._db)
@@ -151,8 +160,8 @@ class ArchiveCheck:
             chunks = [
                 Chunk(*row)
                 for row in self._db.execute(
-                    "SELECT id, retired, offset, length FROM chunks WHERE source_id = ?"
-                    " ORDER BY retired, offset",
+                    "SELECT id, retired, offset, length, source_id FROM chunks"
+                    " WHERE source_id = ? ORDER BY retired, offset",
                     (source,),
                 )
             ]
@@ -172,6 +181,7 @@ class ArchiveCheck:
                     compare.close()
                     self._count(files=1)
         yield from self.missing(parts_only=True)
+        yield from self._remembered()
 
     def missing(self, *, parts_only: bool = False) -> Iterator[Finding]:
         """Bytes that no piece has; for this, no piece is read."""
@@ -184,6 +194,8 @@ class ArchiveCheck:
                 live = archive.chunks(self._db, source, archive.LIVE)
                 yield from self._missing(_gaps(source, path, live, end))
         yield from self._missing(_records_without_bytes(self._db, self._only))
+        if not parts_only:
+            yield from self._remembered()
 
     def _missing(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not known to be lost."""
@@ -191,7 +203,15 @@ class ArchiveCheck:
             if finding.loss is not None and finding.loss in self._accepted:
                 self._count(accepted=finding.loss.size)
             else:
+                if finding.loss is not None:
+                    self._named.add(finding.loss)
                 yield finding
+
+    def _remembered(self) -> Iterator[Finding]:
+        """Losses of an earlier repair that leave no gap."""
+        for loss, told in archive.losses(self._db).items():
+            if loss not in self._named:
+                yield Finding(ARCHIVE, f"{told} are lost", loss=loss)
 
     def _chunk(
         self, source: SourceId, path: str, chunk: Chunk, compare: _LiveFile | None
@@ -201,9 +221,8 @@ class ArchiveCheck:
         where = f"{path}: bytes {chunk.offset:,} to {chunk.end:,}"
         if chunk.retired > 0:
             where += f" of generation {chunk.retired - 1}"
-        packed = self._db.execute("SELECT data FROM chunks WHERE id = ?", (chunk.id,)).get
         try:
-            raw = archive.unpack(packed)
+            raw = archive.chunk_bytes(self._db, chunk)
         except Damaged:
             raw = b""
         self._count(chunks=1, bytes=len(raw))

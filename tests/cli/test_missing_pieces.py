@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 
-import apsw
 import pytest
 from tests.golden_home import GoldenWorld
 
-from sess_schema import archive
+from sess_schema import archive, page_sums
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -27,7 +26,7 @@ def holed(world):
 
 
 def change(world, sql, *values):
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         db.execute(sql, values)
 
 

@@ -11,17 +11,17 @@ import apsw
 PAGE = 1024
 
 
-def whereabouts(index: Path) -> dict[int, tuple[bytes, set[int]]]:
+def whereabouts(index: Path, size: int = PAGE) -> dict[int, tuple[bytes, set[int]]]:
     """By chunk: its packed bytes and the pages they are on, found by searching the file."""
     raw = index.read_bytes()
     found = {}
     with closing(apsw.Connection(str(index))) as db:
         for key, data in db.execute("SELECT id, data FROM chunks"):
-            found[key] = data, _pages_of(raw, bytes(data))
+            found[key] = data, _pages_of(raw, bytes(data), size)
     return found
 
 
-def _pages_of(raw: bytes, data: bytes) -> set[int]:
+def _pages_of(raw: bytes, data: bytes, size: int) -> set[int]:
     """The first part is on a leaf page, the others fill overflow pages behind a 4-byte number."""
     pages, at = set(), 0
     while at < len(data):
@@ -33,9 +33,9 @@ def _pages_of(raw: bytes, data: bytes) -> set[int]:
             for back in range(min(at, 3) + 1)
             if (found := raw.rfind(data[at - back : at - back + length])) >= 0
         )
-        page = start // PAGE
+        page = start // size
         pages.add(page)
-        room = (page + 1) * PAGE - start
+        room = (page + 1) * size - start
         same = 0
         while same < min(room, len(data) - at) and raw[start + same] == data[at + same]:
             same += 1

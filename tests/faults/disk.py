@@ -20,6 +20,8 @@ from typing import NamedTuple
 import apsw
 from tests import at_length, forked
 
+from sess_schema import page_sums
+
 WRITES = frozenset({"write", "sync", "truncate"})
 READS = frozenset({"read"})
 FILES = frozenset({"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.truncate"})
@@ -69,16 +71,25 @@ class Trouble:
         return self
 
     def __exit__(self, *_):
-        self._vfs.unregister()
+        take_out(self._vfs)
         if self.struck and self.what != KILL:
             at_length.count("faults")
+
+
+def take_out(vfs):
+    """The default again is what it was; what stands on the file system goes first."""
+    above = page_sums.known.pop(vfs.name, None)
+    if above is not None:
+        above.unregister()
+    vfs.unregister()
 
 
 class _Disk(apsw.VFS):
     def __init__(self, trouble) -> None:
         self.trouble = trouble
         self.base = apsw.vfs_names()[0]
-        super().__init__("failing-disk", self.base, makedefault=True)
+        self.name = "failing-disk"
+        super().__init__(self.name, self.base, makedefault=True)
 
     def xOpen(self, name, flags):  # noqa: N802 - SQLite's name
         return _File(self, name, flags)

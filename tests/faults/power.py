@@ -10,7 +10,7 @@ import random
 from pathlib import Path
 
 import apsw
-from tests.faults.disk import ShimFile
+from tests.faults.disk import ShimFile, take_out
 
 SECTOR = 512
 
@@ -29,13 +29,14 @@ class Power(apsw.VFS):
         self.pending: dict[str, list[tuple[int, bytes | None]]] = {}
         self.deleted: dict[str, bytearray] = {}
         self.base = apsw.vfs_names()[0]
-        super().__init__("failing-power", self.base, makedefault=True)
+        self.name = "failing-power"
+        super().__init__(self.name, self.base, makedefault=True)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.unregister()
+        take_out(self)
 
     def use(self):
         self.calls += 1

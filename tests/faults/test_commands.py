@@ -22,6 +22,7 @@ from tests.faults.disk import FILES, KILL, READS, WRITES, Trouble
 from tests.schema.upgrading import later
 
 from sess_common.errors import Exit
+from sess_schema import page_sums
 from sess_schema.connection import open_reader
 from sessiond.service import requests
 
@@ -107,7 +108,7 @@ class Mend(Sync):
         shutil.rmtree(world.projects)
         world.projects.mkdir()
         world.ingest()
-        with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        with closing(page_sums.opened(str(world.state / "index.db"))) as db:
             triggers = list(db.execute("SELECT name, sql FROM sqlite_schema WHERE type='trigger'"))
             for name, _ in triggers:
                 db.execute(f"DROP TRIGGER {name}")
@@ -131,7 +132,7 @@ class Rebuild(Sync):
         shutil.rmtree(world.projects)
         world.projects.mkdir()
         index = world.state / "index.db"
-        with closing(apsw.Connection(str(index))) as db:
+        with closing(page_sums.opened(str(index))) as db:
             db.execute("VACUUM")
             db.pragma("journal_mode", "delete")
         raw = bytearray(index.read_bytes())
@@ -176,7 +177,7 @@ class History(Salvage):
         for lines in (1, 3):
             t.path.write_bytes(b"".join(content.splitlines(keepends=True)[-lines:]))
             world.ingest()
-        with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        with closing(page_sums.opened(str(world.state / "index.db"))) as db:
             db.pragma("journal_mode", "delete")
         (world.state / "index.db").rename(world.root / "old.db")
         world.ingest()
@@ -191,7 +192,7 @@ class Accept(Mend):
         shutil.rmtree(world.projects)
         world.projects.mkdir()
         world.ingest()
-        with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        with closing(page_sums.opened(str(world.state / "index.db"))) as db:
             db.execute("UPDATE chunks SET data = zeroblob(99) WHERE id = 1")
 
     def work(self, world, trouble):

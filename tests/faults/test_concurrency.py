@@ -8,8 +8,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-import apsw
-
+from sess_schema import page_sums
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
 from sess_schema.queries.search.groups import grouped
@@ -132,7 +131,7 @@ def test_a_foreign_writer_is_waited_for_and_then_named(world):
     world.run("sessiond", "sync", check=0)
     t.append(t.prompt("second"))
     index = world.state / "index.db"
-    with closing(apsw.Connection(str(index))) as other:
+    with closing(page_sums.opened(str(index))) as other:
         other.execute("BEGIN IMMEDIATE")
         done = world.run("sessiond", "sync", check=4)
         assert done.stderr.splitlines()[0] == (

@@ -6,12 +6,11 @@ import os
 import random
 from contextlib import closing
 
-import apsw
 import pytest
 from tests.must import must
 
 from sess_common.errors import Exit, SessError
-from sess_schema import migrate
+from sess_schema import migrate, page_sums
 from sess_schema.connection import open_reader
 from sess_schema.migrate import latest
 
@@ -44,7 +43,7 @@ def flipped(index):
 
 def flipped_sources(index):
     """The same in the root page of a table."""
-    with closing(apsw.Connection(str(index))) as db:
+    with closing(page_sums.opened(str(index))) as db:
         root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sources'").get
         start = (root - 1) * db.pragma("page_size")
     data = bytearray(index.read_bytes())
@@ -54,19 +53,19 @@ def flipped_sources(index):
 
 
 def newer(index):
-    with closing(apsw.Connection(str(index))) as db:
+    with closing(page_sums.opened(str(index))) as db:
         db.pragma("user_version", migrate.latest() + 1)
 
 
 def foreign(index):
     index.unlink()
-    with closing(apsw.Connection(str(index))) as db:
+    with closing(page_sums.opened(str(index))) as db:
         db.execute("CREATE TABLE bookmarks (url); INSERT INTO bookmarks VALUES ('x')")
 
 
 def foreign_with_id(index):
     foreign(index)
-    with closing(apsw.Connection(str(index))) as db:
+    with closing(page_sums.opened(str(index))) as db:
         db.pragma("application_id", 0x0F055112)
 
 
@@ -179,7 +178,7 @@ def test_readers_report_a_missing_index(world):
 
 def test_an_older_index_is_not_read_but_upgraded_by_the_writer(world, index):
     """An index at version 0: readers point to the writer."""
-    with closing(apsw.Connection(str(index))) as db:
+    with closing(page_sums.opened(str(index))) as db:
         db.pragma("user_version", 0)
     with pytest.raises(SessError) as told:
         open_reader(index)

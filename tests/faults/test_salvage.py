@@ -13,7 +13,7 @@ from tests.at_length import count, seeds
 from tests.conftest import World
 from tests.faults import damage
 
-from sess_schema import archive
+from sess_schema import archive, page_sums
 from sess_schema.connection import open_reader, open_writer
 from sessiond.ingest import Ingest
 from sessiond.service import rescue
@@ -41,7 +41,7 @@ def spoiled(tmp_path_factory):
     for path in world.projects.rglob("*.jsonl"):
         path.unlink()
     world.ingest()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         db.execute("VACUUM")  # no older copies of pieces on free pages
         db.pragma("wal_checkpoint(TRUNCATE)")
     return world
@@ -189,7 +189,7 @@ def test_a_piece_of_a_file_that_still_exists_is_read_again(world):
     world.ingest()
     raw = t.path.read_bytes()
     before = world.dump()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         data = bytearray(db.execute("SELECT data FROM chunks").get)
         data[20] ^= 1
         db.execute("UPDATE chunks SET data = ?", (bytes(data),))
@@ -211,7 +211,7 @@ def test_a_lost_piece_is_named_and_the_rest_stays(world):
     for t in (first, second):
         t.path.unlink()
     world.ingest()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         data = bytearray(db.execute("SELECT data FROM chunks WHERE source_id = 1").get)
         data[20] ^= 1
         db.execute("UPDATE chunks SET data = ? WHERE source_id = 1", (bytes(data),))
@@ -239,7 +239,7 @@ def test_derived_rows_are_made_again(world, sql, said):
     t.path.unlink()
     world.ingest()
     before = world.dump()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         triggers = list(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
         for name, _ in triggers:
             db.execute(f"DROP TRIGGER {name}")
@@ -250,8 +250,7 @@ def test_derived_rows_are_made_again(world, sql, said):
     done = world.run("sessiond", "repair", check=0)
     assert said in done.stderr
     world.run("sess", "check", check=0)
-    if "event_texts SET" not in sql:  # an altered text is what it is: nothing contradicts it
-        assert world.dump() == before
+    assert world.dump() == before
 
 
 def test_a_damaged_index_is_never_written_to(spoiled, tmp_path):
@@ -295,9 +294,9 @@ def test_the_archive_of_an_unnamed_source_is_kept(world, tmp_path):
     world.ingest()
     t.path.unlink()
     damaged = tmp_path / "old.db"
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         db.execute("VACUUM INTO ?", (str(damaged),))
-    with closing(apsw.Connection(str(damaged))) as db:
+    with closing(page_sums.opened(str(damaged))) as db:
         db.execute("UPDATE sources SET path = 'nowhere'")  # as good as lost
     (world.state / "index.db").unlink()
     world.run("sessiond", "salvage", damaged, check=0)

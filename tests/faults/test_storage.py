@@ -20,6 +20,7 @@ from tests.schema.upgrading import later
 from tests.waiting import LIMIT
 
 from sess_common.errors import Exit, SessError
+from sess_schema import page_sums
 from sess_schema.connection import open_writer
 from sess_schema.migrate import latest
 from sessiond.ingest import Ingest
@@ -98,7 +99,7 @@ def test_a_migration_that_fails_half_way_leaves_no_table(world):
                 close(open_writer(index))
             except SessError as error:
                 said.add(error.message)
-        with closing(apsw.Connection(str(index))) as db:
+        with closing(page_sums.opened(str(index))) as db:
             tables = db.execute("SELECT count(*) FROM sqlite_schema").get
             seen.add((db.pragma("user_version"), tables > 0))
         open_writer(index).close()
@@ -113,7 +114,7 @@ def test_an_upgrade_that_fails_half_way_loses_nothing(world):
         world.ingest()
     index = world.state / "index.db"
     before, old = index.read_bytes(), latest()
-    with closing(apsw.Connection(str(index))) as db:
+    with closing(page_sums.opened(str(index))) as db:
         texts = list(db.execute("SELECT * FROM event_texts"))
     seen = set()
     with later():
@@ -125,7 +126,7 @@ def test_an_upgrade_that_fails_half_way_loses_nothing(world):
             index.write_bytes(before)
             with Trouble(apsw.FullError, call), suppress(SessError):
                 close(open_writer(index))
-            with closing(apsw.Connection(str(index))) as db:
+            with closing(page_sums.opened(str(index))) as db:
                 seen.add(db.pragma("user_version"))
                 assert list(db.execute("SELECT * FROM event_texts")) == texts
             with Trouble(), closing(open_writer(index)) as db:

@@ -20,6 +20,7 @@ from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     from sess_schema.archive import Chunk
+    from sess_schema.ids import SourceId
     from sess_schema.queries.sources import SourceRow
 
 
@@ -161,6 +162,7 @@ class Content(NamedTuple):
     latest: int  # generation of the file
     chunks: list[Chunk]
     older: bool = False  # chosen because the latest one is empty
+    source: SourceId | None = None  # where records have a place in a file
 
     @property
     def size(self) -> int:
@@ -169,17 +171,26 @@ class Content(NamedTuple):
     def pieces(self, db: apsw.Connection, *, skip_damaged: bool) -> Iterator[bytes]:
         from sess_schema import archive
 
+        at = 0
         for chunk in self.chunks:
+            gap = chunk.offset > at and self.source is not None
+            if gap and not skip_damaged and not archive.is_accepted_loss(db, self.source, at):
+                raise _missing(at, "lost")
+            at = chunk.end
             try:
                 yield archive.chunk_bytes(db, chunk)
             except archive.Damaged as error:
                 if skip_damaged:
                     continue
-                raise SessError(
-                    f"the archive from byte {chunk.offset:,} on is damaged",
-                    hint="`--skip-damaged` leaves such pieces out; `sess check` lists them",
-                    code=Exit.INDEX_UNUSABLE,
-                ) from error
+                raise _missing(chunk.offset, "damaged") from error
+
+
+def _missing(at: int, what: str) -> SessError:
+    return SessError(
+        f"the archive from byte {at:,} on is {what}",
+        hint="`--skip-damaged` leaves such pieces out; `sess check` lists them",
+        code=Exit.INDEX_UNUSABLE,
+    )
 
 
 def _contents_of(db: apsw.Connection, source: SourceRow) -> list[Content]:
@@ -187,10 +198,13 @@ def _contents_of(db: apsw.Connection, source: SourceRow) -> list[Content]:
     from sess_schema import archive
 
     latest = source.generation
-    contents = [Content(latest, latest, archive.current(db, source.id))]
+    now = archive.current(db, source.id)
+    contents = [Content(latest, latest, now, source=None if source.is_part else source.id)]
     if not source.is_part:  # records of conversations are replaced one by one
         earlier = archive.earlier(db, source.id)
-        contents += [Content(number, latest, chunks) for number, chunks in earlier.items()]
+        contents += [
+            Content(number, latest, chunks, source=source.id) for number, chunks in earlier.items()
+        ]
     return contents
 
 

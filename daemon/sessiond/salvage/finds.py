@@ -37,6 +37,7 @@ class FoundSource:
     fallback: int = 0
     chunks: list[Piece] = field(default_factory=list)
     lost: list[Piece] = field(default_factory=list)  # damaged beyond use
+    doubtful: bool = False  # its row is on a damaged page
 
 
 class Piece(NamedTuple):
@@ -48,6 +49,7 @@ class Piece(NamedTuple):
     offset: int
     length: int
     data: bytes = b""
+    doubtful: bool = False  # on a damaged page: its bytes are right, its place may not be
 
     @property
     def end(self) -> int:
@@ -69,7 +71,9 @@ def find(path: str, progress: Progress = unseen) -> list[FoundSource]:
         if piece.id not in pieces:
             sources[piece.source].lost.append(piece)
     for source in sources.values():
-        source.chunks = list(_without_leftovers(source.chunks))
+        fitting = [*_fitting(source)]
+        source.lost += [one._replace(data=b"") for one in source.chunks if one not in fitting]
+        source.chunks = [*_without_leftovers(source, fitting)]
     return [sources[key] for key in sorted(sources)]
 
 
@@ -135,7 +139,16 @@ def _source_of(row: Row) -> FoundSource | None:
     if kind == "mirror":  # what is loaded of it may be the best there is
         kind = "transcript"
     return FoundSource(
-        row.id, agent, kind, path, state, generation, read_to, part_of, fallback or 0
+        row.id,
+        agent,
+        kind,
+        path,
+        state,
+        generation,
+        read_to,
+        part_of,
+        fallback or 0,
+        doubtful=row.doubtful,
     )
 
 
@@ -160,17 +173,30 @@ def _piece(row: Row) -> Piece | None:
         intact = not row.lost and len(archive.unpack(data)) == length
     except archive.Damaged:
         intact = False
-    return Piece(row.id, source, retired, offset, length, data if intact else b"")
+    return Piece(
+        row.id, source, retired, offset, length, data if intact else b"", doubtful=row.doubtful
+    )
 
 
-def _without_leftovers(pieces: list[Piece]) -> Iterator[Piece]:
+def _fitting(source: FoundSource) -> Iterator[Piece]:
+    """All but pieces from damaged pages that another piece contradicts."""
+    sure = [one for one in source.chunks if not one.doubtful]
+    for piece in source.chunks:
+        if not piece.doubtful or not any(
+            one.retired == piece.retired and one.offset < piece.end and piece.offset < one.end
+            for one in sure
+        ):
+            yield piece
+
+
+def _without_leftovers(source: FoundSource, pieces: list[Piece]) -> Iterator[Piece]:
     """Leave out old versions: unfinished lines that were finished, pieces inside later ones."""
     ends: dict[int, int] = {}  # by retired
     for piece in sorted(pieces, key=_in_order):
         unfinished = piece.retired == archive.PENDING
         group = archive.LIVE if unfinished else piece.retired
         end = ends.get(group, 0)
-        if piece.offset < end or (unfinished and piece.offset != end):
+        if piece.offset < end or (unfinished and piece.offset != max(end, source.read_to)):
             continue
         ends[group] = piece.end
         yield piece

@@ -18,9 +18,11 @@ import apsw
 
 from sess_common import decode
 from sess_schema import archive
+from sess_schema.archive import Loss, Lost
 from sess_schema.ids import NO_SOURCE, SourceId
 from sessiond.engines.lines import read_archived
 from sessiond.engines.steps import PlacedRecord, content_digest
+from sessiond.reading import tail
 from sessiond.reading.territory import HEAD_BYTES
 from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
 from sessiond.salvage.finds import FoundSource, Piece
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 
 UNREAD = 0  # no edition: the log is read from the archive
+DOUBTFUL = -2  # in place of a generation: not the content is in doubt, but whose it is
 SALVAGED = "salvaged"  # label of records that only their text is known of
 
 
@@ -44,33 +47,46 @@ class Loaded:
     sources: int = 0
     pieces: int = 0
     known: int = 0  # sources that the index has already
-    lost: list[str] = field(default_factory=list)  # one line for each gap
+    lost: Lost = field(default_factory=dict)  # with what to say of each
 
     def lose(self, source: FoundSource, name: str) -> None:
         """Name the bytes that are missing, as far as it is known that they existed."""
-        if source.part_of is None and source.kind == "transcript":
+        if source.doubtful:
+            told = f"{name}: its name and agent are on a damaged page, and may be others"
+            self.lost[Loss(name, DOUBTFUL, 0, 0)] = told
+        if source.part_of is not None:
+            for piece in source.lost:
+                loss = Loss(name, piece.retired, piece.offset, piece.end)
+                self.lost[loss] = f"{name}: record {piece.offset >> PLACE_BITS}"
+            return
+        if source.kind == "transcript":
             known = {piece.retired for piece in (*source.chunks, *source.lost)}
-            self.lost += [
-                f"{name}: all of generation {number - 1}"
-                for number in range(2, source.generation + 1)
-                if number not in known
-            ]
-        at = 0
-        for piece in source.chunks if source.part_of is None else ():
-            if piece.retired != archive.LIVE:
-                continue
-            if piece.offset > at:
-                self.lost.append(f"{name}: bytes {at:,} to {piece.offset:,}")
-            at = max(at, piece.end)
-        if source.part_of is None and at < source.read_to:
-            self.lost.append(f"{name}: bytes {at:,} to {source.read_to:,}")
+            for number in range(2, source.generation + 1):
+                if number not in known:
+                    loss = Loss(name, number, 0, 0)
+                    self.lost[loss] = f"{name}: all of generation {number - 1}"
+        for retired in sorted({archive.LIVE, *(piece.retired for piece in source.chunks)}):
+            if retired != archive.PENDING:
+                self._lose_gaps(source, name, retired)
         for piece in source.lost:
-            if source.part_of is not None:
-                self.lost.append(f"{name}: record {piece.offset >> PLACE_BITS}")
-            elif piece.retired > 0 or not source.read_to:
-                where = f"bytes {piece.offset:,} to {piece.end:,}"
-                generation = f" of generation {piece.retired - 1}" if piece.retired > 0 else ""
-                self.lost.append(f"{name}: {where}{generation}")
+            if piece.retired > 0 or not source.read_to:
+                self._lose_bytes(name, piece.retired, piece.offset, piece.end)
+
+    def _lose_gaps(self, source: FoundSource, name: str, retired: int) -> None:
+        pieces = [piece for piece in source.chunks if piece.retired == retired]
+        live = retired == archive.LIVE
+        at = 0 if live else pieces[0].offset
+        for piece in pieces:
+            if piece.offset > at:
+                self._lose_bytes(name, retired, at, piece.offset)
+            at = max(at, piece.end)
+        if live and at < source.read_to:
+            self._lose_bytes(name, retired, at, source.read_to)
+
+    def _lose_bytes(self, name: str, retired: int, offset: int, end: int) -> None:
+        generation = f" of generation {retired - 1}" if retired > 0 else ""
+        told = f"{name}: bytes {offset:,} to {end:,}{generation}"
+        self.lost[Loss(name, max(retired, archive.LIVE), offset, end)] = told
 
 
 def load_files(
@@ -136,20 +152,43 @@ def _load_file(
         if added:
             _read_earlier(store, source, agents, mask)
         return added
-    live, end = _closed_up(source, archive.LIVE)
-    pending, _ = _closed_up(source, archive.PENDING, end)
-    if not source.chunks:
+    if not source.chunks or _is_better_read(source, masked=archive.has_masks(db)):
         return False
+    live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
+    end = max([source.read_to, *(piece.end for piece in live)])
     db.execute(
         "INSERT INTO sources (agent, kind, path, state, state_since, generation, offset, edition)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
         (source.agent, source.kind, source.path, GONE, now_ms(), source.generation, end),
     )
-    earlier = [piece for piece in source.chunks if piece.retired > 0]
-    _insert(db, SourceId(db.last_insert_rowid()), [*live, *pending, *earlier])
-    if earlier:
+    _insert(db, SourceId(db.last_insert_rowid()), source.chunks)
+    if any(piece.retired > 0 for piece in source.chunks):
         _read_earlier(store, source, agents, mask)
     return True
+
+
+def _is_better_read(source: FoundSource, *, masked: bool) -> bool:
+    """Whether pieces are lost that the file still has, with all the others."""
+    at = 0
+    for piece in source.chunks:
+        if piece.retired > 0:
+            return False
+        at += piece.length
+    if at >= source.read_to:
+        return False
+    try:
+        fd, _ = tail.open_log(source.path or "")
+    except (OSError, tail.Unreadable):
+        return False
+    try:
+        return all(
+            archive.is_same(
+                tail.read_at(fd, one.length, one.offset), archive.unpack(one.data), masked=masked
+            )
+            for one in source.chunks
+        )
+    finally:
+        os.close(fd)
 
 
 def _read_earlier(
@@ -164,16 +203,6 @@ def _read_earlier(
         read_earlier(store.transaction, agent, log, mask)
 
 
-def _closed_up(source: FoundSource, retired: int, at: int = 0) -> tuple[list[Piece], int]:
-    """The pieces of the file one after the other: where one is lost, the next takes its place."""
-    placed = []
-    for piece in source.chunks:
-        if piece.retired == retired:
-            placed.append(piece._replace(offset=at))
-            at += piece.length
-    return placed, at
-
-
 def _add_earlier(db: apsw.Connection, source_id: SourceId, source: FoundSource) -> bool:
     """The file was read again since: keep what it contained before, if that is not there."""
     there = {
@@ -182,15 +211,22 @@ def _add_earlier(db: apsw.Connection, source_id: SourceId, source: FoundSource) 
             "SELECT length, data FROM chunks WHERE source_id = ?", (source_id,)
         )
     }
-    text = b"".join(archive.source_bytes(db, source_id))
+    now = archive.current(db, source_id)
+    live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
+    filling = [
+        one for one in live if not any(at.offset < one.end and one.offset < at.end for at in now)
+    ]
+    if filling and source.read_to:  # what a repair has lost, an older copy may have
+        _insert(db, source_id, filling)
+        db.execute("UPDATE sources SET edition = 0 WHERE id = ?", (source_id,))
+    text = b"".join(archive.laid_out(db, archive.current(db, source_id)))
     missing = []
-    live, _ = _closed_up(source, archive.LIVE)
     if not all(text[piece.offset : piece.end] == archive.unpack(piece.data) for piece in live):
         missing += [piece._replace(retired=source.generation + 1) for piece in live]
     missing += [piece for piece in source.chunks if piece.retired > 0]
     missing = [piece for piece in missing if (piece.length, piece.data) not in there]
     if not missing:
-        return False
+        return bool(filling)
     # They are older than all that the index has, and numbered without gaps.
     numbers = {old: new for new, old in enumerate(sorted({one.retired for one in missing}), 2)}
     missing = [piece._replace(retired=numbers[piece.retired]) for piece in missing]
@@ -345,11 +381,10 @@ def _read_records(
     mask: Masker | None,
 ) -> None:
     with tempfile.TemporaryFile(dir=os.path.dirname(transaction.db.filename)) as file:
-        for chunk in chunks:
-            try:
-                file.write(archive.chunk_bytes(transaction.db, chunk))
-            except archive.Damaged:
-                archive.met.pop()  # the next check names it
+        try:
+            file.writelines(archive.laid_out(transaction.db, chunks))
+        except archive.Damaged:
+            archive.met.pop()  # the next check names it
         file.flush()
         spec, slices = read_archived(agent, log.path, file.fileno(), mask)
         for slice_ in slices:

@@ -7,13 +7,15 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from sess_schema import page_sums
+from sess_schema.page_sums import WAL_MAGIC
+
 _MAGIC = b"SQLite format 3\0"
 _SIZES = tuple(512 << power for power in range(8))
 _BLOCK = max(_SIZES)
 _SAMPLE = 256  # blocks that are looked at to find the size of pages
 _TREE_PAGES = (0x02, 0x05, 0x0A, 0x0D)
-_WAL_MAGIC = (0x377F0682, 0x377F0683)
-_WAL_HEADER, _FRAME_HEADER = 32, 24
+_WAL_HEADER = 32
 LEAF = 0x0D  # a page with rows of a table
 _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _MOST_COLUMNS = 200
@@ -26,10 +28,13 @@ class Pages:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         head = os.pread(self._fd, 100, 0)
         self.size = _named_size(head) or self._likely_size() or _size_in_log(path) or 4096
-        self.usable = self.size - (head[20] if head.startswith(_MAGIC) and head[20] < 128 else 0)
-        self._log, self._frames = self._read_log(path + "-wal")
+        self._log, frames = self._read_log(path + "-wal")
+        self._frames = {frame.page: frame for frame in page_sums.committed(frames)}
         in_file = -(-os.fstat(self._fd).st_size // self.size)
         self.count = max([in_file, *self._frames])
+        reserved = head[20] if head.startswith(_MAGIC) and head[20] < 128 else 0
+        self.summed = reserved == page_sums.BYTES or self._look_summed(in_file)
+        self.usable = self.size - (page_sums.BYTES if self.summed else reserved)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -39,10 +44,22 @@ class Pages:
     def page(self, number: int) -> bytes:
         """One page, padded with zeros where the file ends early; pages count from 1."""
         if self._log is not None and number in self._frames:
-            raw = os.pread(self._log, self.size, self._frames[number])
+            raw = os.pread(self._log, self.size, self._frames[number].offset)
         else:
             raw = os.pread(self._fd, self.size, (number - 1) * self.size)
         return raw.ljust(self.size, b"\0")
+
+    def is_sound(self, number: int) -> bool:
+        """Whether a page is what was written, as far as its checksum tells."""
+        if number in self._frames:
+            return self._frames[number].sound
+        return not self.summed or page_sums.is_sound(self.page(number), number - 1)
+
+    def _look_summed(self, in_file: int) -> bool:
+        """Whether pages have checksums, where the header that says so is lost."""
+        looked = range(1, in_file, -(-in_file // _SAMPLE) or 1)
+        sound = (any(raw := self.page(at + 1)) and page_sums.is_sound(raw, at) for at in looked)
+        return sum(sound) * 2 > len(looked)
 
     def leaves(self) -> Iterator[tuple[int, bytes]]:
         """Every page that looks like a leaf of a table, reachable or not."""
@@ -92,33 +109,16 @@ class Pages:
         best = max(_SIZES, key=sound.__getitem__)
         return best if sound[best] else None
 
-    def _read_log(self, path: str) -> tuple[int | None, dict[int, int]]:
-        """Where in the WAL the last committed version of each page stands."""
+    def _read_log(self, path: str) -> tuple[int | None, list[page_sums.Frame]]:
+        """The frames of the WAL; behind a damaged one they are as good as before it."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return None, {}
-        frames: dict[int, int] = {}
+            return None, []
         header = os.pread(fd, _WAL_HEADER, 0)
-        if len(header) < _WAL_HEADER:
-            return fd, frames
-        magic, _, size, _, *salts = struct.unpack_from(">6I", header)
-        if magic not in _WAL_MAGIC or size != self.size:
-            return fd, frames
-        uncommitted: dict[int, int] = {}
-        at = _WAL_HEADER
-        while True:
-            frame = os.pread(fd, _FRAME_HEADER, at)
-            if len(frame) < _FRAME_HEADER:
-                return fd, frames
-            number, commits, *own = struct.unpack_from(">4I", frame)
-            if own != salts or not number:  # left over from before the last restart of the WAL
-                return fd, frames
-            uncommitted[number] = at + _FRAME_HEADER
-            if commits:
-                frames |= uncommitted
-                uncommitted = {}
-            at += _FRAME_HEADER + size
+        if len(header) < _WAL_HEADER or struct.unpack_from(">3I", header)[2] != self.size:
+            return fd, []
+        return fd, [*page_sums.frames_of(path)]
 
 
 def _named_size(head: bytes) -> int | None:
@@ -138,7 +138,7 @@ def _size_in_log(path: str) -> int | None:
     if len(header) < _WAL_HEADER:
         return None
     magic, _, size = struct.unpack_from(">3I", header)
-    return size if magic in _WAL_MAGIC and size in _SIZES else None
+    return size if magic in WAL_MAGIC and size in _SIZES else None
 
 
 def _is_tree_page(block: bytes, at: int, size: int) -> bool:
@@ -167,6 +167,7 @@ class Row(NamedTuple):
     id: int
     values: list[Any]
     lost: bool = False
+    doubtful: bool = False  # on a damaged page: any value may be another
 
 
 def rows_of_leaf(pages: Pages, number: int, page: bytes) -> Iterator[Row]:
@@ -174,6 +175,7 @@ def rows_of_leaf(pages: Pages, number: int, page: bytes) -> Iterator[Row]:
     base = 100 if number == 1 else 0
     (many,) = struct.unpack_from(">H", page, base + 3)
     room = (pages.usable - base - 8) // 2
+    doubtful = not pages.is_sound(number)
     for index in range(min(many, room)):
         (at,) = struct.unpack_from(">H", page, base + 8 + 2 * index)
         if not base + 8 <= at < pages.usable:
@@ -183,7 +185,7 @@ def rows_of_leaf(pages: Pages, number: int, page: bytes) -> Iterator[Row]:
         except (IndexError, struct.error, ValueError):
             continue
         if row is not None:
-            yield row
+            yield row._replace(doubtful=doubtful)
 
 
 def _row(pages: Pages, page: bytes, at: int) -> Row | None:

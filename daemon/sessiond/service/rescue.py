@@ -10,7 +10,7 @@ import itertools
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 from sess_common.progress import Progress, progress_line
 from sess_schema import archive, backups, soundness, sums
+from sess_schema.archive import Lost
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.ids import SourceId
 from sess_schema.migrate import PreRelease
@@ -56,7 +57,7 @@ def salvage(file: str) -> int:
             lost = _rebuild(home, kept, "from before the first release")
         else:
             lost = _load(home, home.index, file)
-    _name_lost(lost)
+    _name_lost([*lost.values()])
     return Exit.SKIPPED_SOME if lost else Exit.OK
 
 
@@ -71,9 +72,8 @@ def repair(*, accept_losses: bool = False) -> int:
         # A read error may pass: only what is damaged at a second look, too, is built anew.
         broken = kept is not None or (_is_broken(home.index) and _is_broken(home.index))
         if broken:
-            lost = _rebuild(home, kept or _keep(home), "damaged")
-        else:
-            lost = _mend(home, accept_losses=accept_losses)
+            _rebuild(home, kept or _keep(home), "damaged")
+        lost = _mend(home, accept_losses=accept_losses)
     if lost and accept_losses:
         _name_lost(lost)
         say(f"accepted {counted(len(lost), 'loss')}; `sess check` no longer fails for them")
@@ -163,7 +163,7 @@ def _is_broken(index: Path) -> bool:
     return any(one.about == soundness.STRUCTURE for one in findings)
 
 
-def _rebuild(home: paths.Home, kept: Path, what: str) -> list[str]:
+def _rebuild(home: paths.Home, kept: Path, what: str) -> Lost:
     """Salvage the index, which is kept, into a new one, and put that in its place."""
     say(f'the index is {what}; it is kept in "{kept.parent}"')
     new = home.index.with_name("index.db.new")
@@ -222,25 +222,25 @@ def _link(old: Path, new: Path) -> None:
         shutil.copyfile(old, new)
 
 
-def _are_masked(file: str) -> bool:
-    """Whether a damaged index may have masked pieces, as far as it can be read."""
+def _facts_of(file: str) -> dict[str, str]:
+    """What a damaged index says about itself, as far as it can be read."""
     address = f"{Path(file).resolve().as_uri()}?immutable=1"  # nothing is made beside it
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
         with closing(apsw.Connection(address, flags)) as db:
-            return archive.has_masks(db)
-    except apsw.Error:
-        return False
+            return dict(db.execute("SELECT name, value FROM facts"))
+    except (apsw.Error, UnicodeDecodeError):
+        return {}
 
 
-def _load(home: paths.Home, index: Path, file: str) -> list[str]:
+def _load(home: paths.Home, index: Path, file: str) -> Lost:
     """Load what is intact in a file, read the files that still exist, then the rest of it."""
     settings = config.load(home.config_file)
     if settings.mask is None and pre_release.is_sound(file):
         copied = _copy(home, index, file, settings)
         if copied is not None:
             say(f"copied {counted(copied, 'session')}")
-            return []
+            return {}
     with progress_line() as progress:
         salvaged = finds.find(file, progress)
     if not salvaged and index == home.index:  # a rebuilt one is made of the files that still exist
@@ -249,7 +249,7 @@ def _load(home: paths.Home, index: Path, file: str) -> list[str]:
             hint="name a damaged index, or one that was moved aside",
             code=Exit.NOTHING_FOUND,
         )
-    return _load_pieces(home, index, salvaged, settings, are_masked=_are_masked(file))
+    return _load_pieces(home, index, salvaged, settings, _facts_of(file))
 
 
 def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> int | None:
@@ -271,18 +271,18 @@ def _load_pieces(
     index: Path,
     salvaged: list[FoundSource],
     settings: config.Config,
-    *,
-    are_masked: bool,
-) -> list[str]:
-    """Load the archive alone."""
+    facts: Mapping[str, str],
+) -> Lost:
+    """Load the archive alone. `facts`: what the damaged index says about itself."""
     sources = all_sources(settings)
     agents = {source.agent: source for source in sources}
     folder, mask = str(home.data), settings.mask
     if mask is not None:
         finds.mask_all(salvaged, mask)
     with closing(open_writer(index)) as db:
-        if are_masked or mask is not None:
+        if archive.MASKS_FACT in facts or mask is not None:
             archive.note_masks(db)
+        archive.remember_losses(db, facts)
         store = Store(db, Pricer(settings.prices))
         files = load.load_files(store, salvaged, agents, folder, mask)
         with progress_line() as progress:
@@ -290,6 +290,9 @@ def _load_pieces(
             progress("reading the files that still exist")
             _read_files(home, settings, store, sources)
         conversations = load.load_conversations(store, salvaged, agents, folder, mask)
+        lost = files.lost | conversations.lost
+        archive.note_losses(db, lost)
+        lost = archive.losses(db)
     loaded = files.sources + conversations.sources
     pieces = files.pieces + conversations.pieces
     known = files.known + conversations.known
@@ -297,7 +300,7 @@ def _load_pieces(
         f"loaded {counted(loaded, 'file')} with {counted(pieces, 'archived piece')}"
         + (f"; {known} had nothing new" if known else "")
     )
-    return [*files.lost, *conversations.lost]
+    return lost
 
 
 # -- a database whose pages are sound
@@ -319,8 +322,11 @@ def _mend(home: paths.Home, *, accept_losses: bool) -> list[str]:
         _drop_replaced(db, affected)
         _sum_up(db)
         remaining = _archive_findings(db, progress, affected)
+        lost = {one.loss: one.message for one in remaining if one.loss is not None}
+        with db:
+            archive.note_losses(db, lost)
         if accept_losses:
-            archive.accept_losses(db, [one.loss for one in remaining if one.loss is not None])
+            archive.accept_losses(db, lost)
         return [one.message for one in remaining]
 
 
@@ -349,13 +355,13 @@ def _mend_rows(db: apsw.Connection, progress: Progress) -> None:
         progress("removing rows that lead nowhere")
         with db:
             soundness.remove_dangling(db)
-            # The archive has all records: what was lost of them comes back by reading them again.
-            db.execute("UPDATE sources SET edition = 0 WHERE kind = 'transcript'")
         say(f"removed {counted(dangling, 'row')} that led nowhere; all logs are read again")
     if dangling or soundness.full_text(db):
         progress("building the full-text index again")
         with db:
             db.execute("INSERT INTO event_index (event_index) VALUES ('rebuild')")
+            # The archive has all records: what was lost or altered comes back out of it.
+            db.execute("UPDATE sources SET edition = 0 WHERE kind = 'transcript'")
         say("built the full-text index again")
 
 
@@ -389,7 +395,7 @@ def _drop_replaced(db: apsw.Connection, sources: list[SourceId]) -> None:
                 continue
             if text is None:
                 try:
-                    text = b"".join(archive.source_bytes(db, source))
+                    text = b"".join(archive.laid_out(db, archive.current(db, source)))
                 except archive.Damaged:
                     break
             if all(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
+from zlib import crc32
 
 import apsw
 
@@ -182,7 +184,7 @@ class Chunks:
             raw = archive.unpack(last[3]) + slice_.raw
         except archive.Damaged:
             return False
-        self._fill(last[0], raw)
+        self._put(last[0], len(raw), archive.pack(raw))
         return True
 
     def _join_small(self, source: Tracked) -> None:
@@ -200,16 +202,19 @@ class Chunks:
             return
         small.reverse()
         try:
-            raw = b"".join(archive.unpack(data) for *_, data in small)
+            pieces = [archive.unpack(data) for *_, data in small]
+            joined = archive.pack(b"".join(pieces))
+            if crc32(archive.unpack(joined)) != reduce(lambda crc, raw: crc32(raw, crc), pieces, 0):
+                return  # the pieces are what was read, whatever happened on the way
         except archive.Damaged:
             return
+        length = sum(map(len, pieces))
         self._db.executemany("DELETE FROM chunks WHERE id = ?", [(key,) for key, *_ in small[1:]])
-        self._fill(small[0][0], raw)
+        self._put(small[0][0], length, joined)
 
-    def _fill(self, chunk_id: int, raw: bytes) -> None:
+    def _put(self, chunk_id: int, length: int, packed: bytes) -> None:
         self._db.execute(
-            "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
-            (len(raw), archive.pack(raw), chunk_id),
+            "UPDATE chunks SET length = ?, data = ? WHERE id = ?", (length, packed, chunk_id)
         )
 
     def _add_pieces(self, source: Tracked, retired: int, offset: int, raw: bytes) -> None:

@@ -244,11 +244,8 @@ def _read_log(
 def _archived(db: apsw.Connection, tracked: Tracked) -> Iterator[int]:
     """The bytes of a log that were read as records, in an unnamed file next to the index."""
     with tempfile.TemporaryFile(dir=os.path.dirname(db.filename)) as file:
-        for (packed,) in db.execute(
-            "SELECT data FROM chunks WHERE source_id = ? AND retired = 0 ORDER BY offset",
-            (tracked.id,),
-        ):
-            file.write(archive.unpack(packed))
+        source = tracked.id or NO_SOURCE
+        file.writelines(archive.laid_out(db, archive.chunks(db, source, archive.LIVE)))
         file.truncate(_size(tracked))
         file.flush()
         yield file.fileno()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import apsw
 import pytest
+
+from sess_schema import page_sums
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -23,7 +24,7 @@ def check(world, *more, code=0):
 
 
 def change(world, sql, *values):
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         db.execute(sql, values)
 
 
@@ -72,7 +73,7 @@ def test_damaged_bytes_are_named(world, checked):
 )
 def test_everything_derived_is_compared(world, checked, sql, said):
     """A missing, doubled, dangling or wrongly summed row is found."""
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         for (trigger,) in list(db.execute("SELECT name FROM sqlite_schema WHERE type='trigger'")):
             db.execute(f"DROP TRIGGER {trigger}")
         db.execute(sql)

@@ -7,12 +7,11 @@ import os
 import re
 from contextlib import closing
 
-import apsw
 import pytest
 from tests.must import must
 
 from sess_common import lock
-from sess_schema import soundness
+from sess_schema import page_sums, soundness
 from sess_schema.connection import open_reader
 
 pytestmark = pytest.mark.slow
@@ -63,7 +62,7 @@ def test_rows_without_their_owner_are_exit_code_4(world):
     t = world.transcript()
     t.append(t.prompt("hello"), t.answer("hello"))
     world.ingest()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         db.execute("DELETE FROM records WHERE role = 'assistant'")
     found = checks(world, code=4)["references"]
     assert found["state"] == "fail"
@@ -162,7 +161,7 @@ def test_fix_mends_the_index_and_the_modes(world):
     t = world.transcript()
     t.append(t.prompt("hello"), t.answer("hello"))
     world.ingest()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         db.execute("DELETE FROM records WHERE role = 'assistant'")
     (world.state / "index.db").chmod(0o644)
     checks(world, code=4)
@@ -175,7 +174,7 @@ def test_damage_in_the_archive_is_exit_code_4(world):
     t = world.transcript()
     t.append(t.prompt("hello"))
     world.ingest()
-    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+    with closing(page_sums.opened(str(world.state / "index.db"))) as db:
         data = bytearray(db.execute("SELECT data FROM chunks").get)
         data[20] ^= 1
         db.execute("UPDATE chunks SET data = ?", (bytes(data),))

@@ -11,10 +11,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 from tests.forked import BIN
 from tests.must import must
+
+from sess_schema import page_sums
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -166,7 +167,7 @@ def test_a_flipped_bit_is_an_error_and_never_other_bytes(world, sess, tmp_path):
     for bit in range(64, len(packed) * 8, len(packed) // 2):
         damaged = bytearray(packed)
         damaged[bit // 8] ^= 1 << (bit % 8)
-        with closing(apsw.Connection(str(index))) as db:
+        with closing(page_sums.opened(str(index))) as db:
             db.execute("UPDATE chunks SET data = ?", (bytes(damaged),))
         done = sess("restore", "1111", "-o", out, code=4)
         assert done.stderr == (
