@@ -190,7 +190,10 @@ class Masks:
 
     @cached_property
     def redactor(self) -> Redactor | None:
-        """What masks secrets, as the options and config.toml say."""
+        """What masks secrets and homes, as the options and config.toml say."""
+        return self.of("~")
+
+    def of(self, home: str | None) -> Redactor | None:
         from collections import Counter
 
         from sess_cli.export.story import usual_redactor
@@ -199,7 +202,7 @@ class Masks:
             raise SessError("--no-redact cannot be combined with --redact or --redaction-report")
         if self.no_redact:
             return None
-        redactor = usual_redactor(self.redact or ())
+        redactor = usual_redactor(self.redact or (), home)
         redactor.places = Counter() if self.redaction_report else None
         return redactor
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from sess_common import decode
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted
 from sess_redaction import engine, names, values
@@ -78,6 +79,17 @@ class Redactor:
             yield
         finally:
             self._masked, self.places = masked, places
+
+    def learn(self, records: Iterable[bytes]) -> None:
+        """What is masked in these records, as agents wrote them, is masked wherever it occurs from then on."""
+        with self.learning():
+            for record in records:
+                if not self.may_mask(record):
+                    continue
+                try:
+                    self.value(decode.decode(record)[0])
+                except (ValueError, RecursionError):
+                    self(record.decode("utf-8", "backslashreplace"))
 
     def may_mask(self, record: bytes) -> bool:
         """Whether there is anything to learn from a record of JSON."""
@@ -293,9 +305,10 @@ _AUTHORITY = re.compile(r"://[^\s/~]*\Z")  # a mask is no host
 
 
 class Homes:
-    """Writes home directories as `~`; `found` is told whose."""
+    """Writes home directories as `~`; `found` is told whose. All stay if the own one is empty."""
 
     def __init__(self, home: str | None, found: Callable[[str], None]) -> None:
+        self._stay = home == ""
         self._found = found
         self._own: list[tuple[str, re.Pattern[str]]] = []
         self._own_is_telling = False
@@ -313,6 +326,8 @@ class Homes:
             self._own.append((coded, re.compile(rf"{coded}(?!\w)")))
 
     def shortened(self, text: str) -> str:
+        if self._stay:
+            return text
         for sign, expression in self._own:
             if sign in text:
                 text = expression.sub(self._own_home, text)

@@ -147,24 +147,32 @@ def history(
     every: Annotated[
         bool, typer.Option("--all", help="Include what the agent has compacted.")
     ] = False,
+    masks: Masks,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
     """Print the messages of a session as a model takes them.
 
     Subagents and thoughts are left out, and every call has its result. Where the agent has
-    compacted the conversation, its summary takes the place of what came before.
+    compacted the conversation, its summary takes the place of what came before. Secrets are
+    masked; paths stay as they are.
     """
+    from sess_cli.commands.export import shared
     from sess_cli.continuing import history
+    from sess_cli.export.learning import learn
     from sess_schema.session import Reader
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
         messages = history.messages_of(Reader(db, row.key), compacted=not every)
+        if (redactor := masks.of(home="")) is not None:
+            learn(db, [row], redactor)
+            messages = [*history.masked(messages, redactor)]
     if prune is not None:
         messages = history.pruned(messages, prune)
     if not messages:
         raise SessError(f'session "{row.session}" has no messages', code=Exit.NOTHING_FOUND)
+    shared.report_masked(redactor)
     if as_json:
         as_api = history.as_blocks if form is Form.anthropic else history.as_chat
         for value in as_api(messages):

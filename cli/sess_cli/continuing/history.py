@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sess_cli.export.json_values import Image, as_json, images_in, text_in
 from sess_schema import kinds, labels
 from sess_schema.session import Entry, Reader
+
+if TYPE_CHECKING:
+    from sess_redaction import Redactor
 
 NO_RESULT = "[no result was recorded]"
 DENIED = "[the call was not allowed]"
@@ -61,6 +64,22 @@ def messages_of(reader: Reader, *, compacted: bool = True) -> list[Message]:
     for entry in reader.entries():
         messages.add(entry)
     return messages.all()
+
+
+def masked(messages: Iterable[Message], redactor: Redactor) -> Iterator[Message]:
+    """Without the secrets that `redactor` finds or knows."""
+    for message in messages:
+        redactor.begin_event()
+        calls = [
+            replace(call, arguments=_masked_json(call.arguments, redactor))
+            for call in message.calls
+        ]
+        text, about = redactor(message.text), redactor.excerpt(message.about)
+        yield replace(message, text=text, about=about, calls=calls)
+
+
+def _masked_json(arguments: str, redactor: Redactor) -> str:
+    return as_json(redactor.value(json.loads(arguments))).decode()
 
 
 class _Messages:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 import apsw
 
-from sess_common import decode
 from sess_redaction.redactor import Redactor
 from sess_schema import archive
 from sess_schema.archive import Damaged, RecordReader
@@ -24,12 +23,11 @@ def learn(db: apsw.Connection, rows: Iterable[SessionRow], redactor: Redactor | 
     """Read these sessions and their subagents, each once."""
     if redactor is None:
         return
-    with redactor.learning():
-        for row in rows:
-            for session in sessions.family(db, row.key):
-                if session not in redactor.learned:
-                    redactor.learned.add(session)
-                    _learn(db, session, redactor)
+    for row in rows:
+        for session in sessions.family(db, row.key):
+            if session not in redactor.learned:
+                redactor.learned.add(session)
+                redactor.learn(_records(db, session))
 
 
 def repeated(db: apsw.Connection, row: SessionRow, redactor: Redactor | None) -> int:
@@ -41,18 +39,6 @@ def repeated(db: apsw.Connection, row: SessionRow, redactor: Redactor | None) ->
         for raw in _records(db, session):
             met |= redactor.repeated_in(raw.decode("utf-8", "replace"))
     return len(met)
-
-
-def _learn(db: apsw.Connection, session: SessionId, redactor: Redactor) -> None:
-    for raw in _records(db, session):
-        if not redactor.may_mask(raw):
-            continue
-        try:
-            value, _ = decode.decode(raw)
-        except ValueError:
-            value = raw.decode("utf-8", "backslashreplace")
-        if not archive.is_too_deep(value):
-            redactor.value(value)
 
 
 def _records(db: apsw.Connection, session: SessionId) -> Iterator[bytes]:

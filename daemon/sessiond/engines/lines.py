@@ -79,6 +79,7 @@ def _identify(file: Candidate, fd: int, mask: Masker | None) -> SessionSpec:
     head = tail.read_at(fd, HEAD_BYTES, 0)
     if mask is None:
         return file.agent.identify(file.path, head)
+    mask = mask.remembering()
     return mask.spec(file.agent.identify(file.path, mask.lines(head)))
 
 
@@ -100,6 +101,8 @@ def read_new(
             return
         spec = _identify(file, fd, mask)
         parser = file.agent.parser(spec, source.parser_state(index))
+        if mask is not None:
+            mask = mask.of_log(file.path, fd, source.progress.checkpoint.offset)
         unsettled, empty = False, True
         for slice_ in LogReader(fd, spec, parser, source.progress, edges, mask=mask).slices():
             if slice_.unfinished and not (settle_all or _rests(stat)):
@@ -126,6 +129,7 @@ def read_archived(
     """The session of a log and all its slices, from bytes of the archive."""
     spec = agent.identify(path, tail.read_at(fd, HEAD_BYTES, 0))
     if mask is not None:
+        mask = mask.remembering()
         spec = mask.spec(spec)
     return spec, LogReader(fd, spec, agent.parser(spec, {}), Progress(), mask=mask).slices()
 

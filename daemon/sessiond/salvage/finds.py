@@ -208,8 +208,9 @@ def _in_order(piece: Piece) -> tuple[bool, int, int, int]:
 
 def mask_all(found: Iterable[FoundSource], mask: Masker) -> None:
     for source in found:
+        masker = mask.remembering()
         source.chunks = [
-            piece for run in _runs(source.chunks) for piece in _masked_pieces(source, run, mask)
+            piece for run in _runs(source.chunks) for piece in _masked_pieces(source, run, masker)
         ]
 
 

@@ -1,8 +1,9 @@
 """Masks secrets before anything is written (`redact.at_ingest`).
 
-Raw bytes keep their length, and JSON stays JSON: a mask lies inside a string. The same bytes always
-give the same mask, wherever a read began or ended. What is too long to be searched for secrets is
-masked as a whole.
+Raw bytes keep their length, and JSON stays JSON: a mask lies inside a string. What was found is
+masked wherever it occurs in the rest of its log, and in the whole of a document or conversation. So
+the same log always gives the same masks, wherever a read began or ended. What is too long to be
+searched for secrets is masked as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 import orjson
 
 from sess_common import decode
-from sess_redaction import find, is_secret_member, means_secret
+from sess_redaction import Occurrences, find, is_secret_member, means_secret
+from sess_redaction.names import PASSWORD
 from sess_redaction.redactor import rules
 from sess_schema import archive
 from sess_schema.archive import hidden_bytes
@@ -28,6 +30,7 @@ from sessiond.sourcekit.base import NOTHING, Conversation, Event, Record, Result
 
 LONGEST = 32 << 20  # bytes that are searched at once
 _MOST_PASSES = 8
+_MOST_LOGS = 64
 _LEAST = 6  # characters of a string that may hold a secret of its own
 _STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s*+:\s*+)?', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -43,6 +46,26 @@ class Masker:
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self.patterns = list(patterns)
         self._rules = rules(patterns)
+        self._known: Occurrences | None = None  # what was found, to find it again
+        self._logs: dict[str, Masker] = {}  # by path: those that are being written
+
+    def remembering(self) -> Masker:
+        """One that masks what it has found wherever it occurs from then on."""
+        masker = Masker(self.patterns)
+        masker._known = Occurrences()
+        return masker
+
+    def of_log(self, path: str, fd: int, offset: int) -> Masker:
+        """One that has read a log up to there: what was found before is masked in what follows."""
+        masker = self._logs.pop(path, None) if offset else None
+        if masker is None:
+            masker = self.remembering()
+            for line in _lines_of(fd, offset):
+                masker.raw(line)
+        while len(self._logs) >= _MOST_LOGS:
+            del self._logs[next(iter(self._logs))]
+        self._logs[path] = masker
+        return masker
 
     # -- bytes for the archive, which keep their length
 
@@ -72,20 +95,27 @@ class Masker:
             data.decode("utf-8")
         except UnicodeDecodeError:
             return hidden_bytes(data)
-        return self.raw(data)
+        masker = self.remembering()
+        masker.raw(data)  # a secret may be named after it is used
+        return masker.raw(data)
 
     def copy(self, fd: int) -> int:
         """A masked copy of an open file, without a name; what is too long is hidden."""
         with os.fdopen(os.dup(fd), "rb") as file, tempfile.TemporaryFile() as copy:
             file.seek(0)
-            copy.write(self.raw(file.read(LONGEST)))
+            copy.write(self.remembering().raw(file.read(LONGEST)))
             while piece := file.read(1 << 20):
                 copy.write(hidden_bytes(piece))
             copy.flush()
             return os.dup(copy.fileno())
 
     def _found(self, text: str) -> list[Span]:
-        return [(begin, end) for begin, end, _ in find(text, self._rules)]
+        found = find(text, self._rules)
+        if self._known is not None:
+            for begin, end, kind in found:
+                self._known.add(kind, text[begin:end])
+            found += self._known.find(text)
+        return [(begin, end) for begin, end, _ in found]
 
     def _in_json(self, text: str) -> list[Span]:
         """What is found in the text as it stands, in each string, and by the names of members."""
@@ -108,6 +138,8 @@ class Masker:
 
     def _in_string(self, text: str, begin: int, name: str) -> list[Span]:
         if name and means_secret(name) and is_secret_member(name, _decoded(text)):
+            if self._known is not None:
+                self._known.add(PASSWORD, _decoded(text))
             return [(begin, begin + len(text))]
         plain, place = _unescaped(text)
         return [(begin + place(first), begin + place(last)) for first, last in self._found(plain)]
@@ -138,11 +170,15 @@ class Masker:
         record.warnings[:] = map(self.text, record.warnings)
 
     def conversation(self, conversation: Conversation) -> None:
-        conversation.spec = self.spec(conversation.spec)
+        masker = self.remembering()
         for item in conversation.items:
             if item.record is not None:
-                item.raw, item.value = self.raw(item.line()), NOTHING
-                self.record(item.record)
+                masker.raw(item.line())
+        conversation.spec = masker.spec(conversation.spec)
+        for item in conversation.items:
+            if item.record is not None:
+                item.raw, item.value = masker.raw(item.line()), NOTHING
+                masker.record(item.record)
 
     def _event(self, event: Event) -> None:
         event.text, event.input, event.output = map(
@@ -170,6 +206,14 @@ class Masker:
         if isinstance(value, str):
             return self.text(value)
         return [self._value(one) for one in value] if isinstance(value, list) else value
+
+
+def _lines_of(fd: int, end: int) -> Iterator[bytes]:
+    """Those of an open file before this place that are not too long to be searched."""
+    with os.fdopen(os.dup(fd), "rb") as file:
+        file.seek(0)
+        while file.tell() < end and (line := file.readline(LONGEST)):
+            yield line.rstrip(b"\n")
 
 
 def _is_json(data: bytes) -> bool:

@@ -340,3 +340,20 @@ def test_every_line_is_one_message(world, form):
         record.user("one")
         record.assistant("two")
     assert [one["role"] for one in history(world, "--format", form)] == ["user", "assistant"]
+
+
+def test_secrets_are_masked_wherever_they_occur(world):
+    """In texts, arguments and results, and in a brief; paths stay, so that calls still work."""
+    secret = "qR7!vT2#xZ9wLm"
+    with recorder(world) as record:
+        record.user(f"Set DB_PASSWORD={secret} in /home/ada/tea/.env")
+        call(record, "bash", "c1", f"connected with {secret}", command=f"./try.sh {secret}")
+        record.assistant(f"I tried {secret}")
+    masked = str(history(world))
+    assert secret not in masked
+    assert masked.count("[redacted: password]") == 4
+    assert "/home/ada/tea/.env" in masked
+    assert str(history(world, "--no-redact")).count(secret) == 4
+    brief = world.run("sess", "handoff", SESSION, "--no-sync", check=0).stdout
+    assert secret not in brief
+    assert "[redacted: password]" in brief

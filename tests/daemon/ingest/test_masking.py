@@ -75,6 +75,28 @@ def test_no_secret_reaches_the_index(world):
     world.check()
 
 
+def test_what_was_found_is_masked_in_the_rest_of_the_log(world):
+    """Wherever a read ended, whoever reads on: agents read `.env` and then use the value."""
+    t = world.transcript()
+    t.append(
+        t.prompt(f"Set DB_PASSWORD={PASSWORD} in .env"),
+        t.call("toolu_1", command=f"./try.sh {PASSWORD}"),
+    )
+    ingest(world, Masker())
+    t.append(t.result("toolu_1", f"connected with {PASSWORD}"), t.answer(f"I tried `{PASSWORD}`."))
+    ingest(world, Masker())
+    kept = everything(world)
+    assert PASSWORD.encode() not in kept
+    assert b"connected with ****" in kept
+    assert len(world.restored(t.path)) == t.path.stat().st_size
+    masker = Masker()
+    for words in ("once", "twice"):
+        t.append(t.answer(f"{words} with {PASSWORD}"))
+        ingest(world, masker)
+    assert PASSWORD.encode() not in everything(world)
+    world.check()
+
+
 def test_rows_are_those_of_an_unmasked_index(world, tmp_path):
     """Apart from the texts: offsets, lines, kinds, times and tokens are the same."""
     t = secretive(world.transcript())
