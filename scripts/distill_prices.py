@@ -1,8 +1,12 @@
 # ruff: noqa: INP001
-"""Make daemon/sessiond/prices/prices.json, the prices of models, from `genai-prices` (MIT).
+"""Make daemon/sessiond/prices/prices.json from the lists of `genai-prices` and `litellm` (MIT).
 
     python -m venv /tmp/prices && /tmp/prices/bin/pip install genai-prices
-    /tmp/prices/bin/python scripts/distill_prices.py
+    /tmp/prices/bin/pip download --no-deps litellm && unzip litellm-*.whl '*_backup.json'
+    /tmp/prices/bin/python scripts/distill_prices.py --second litellm/model_prices*_backup.json
+
+The first list has the prices of the day and of long prompts. The second one adds factors of tiers
+and places, and says which models are no longer sold; where the two disagree, the script says so.
 
 Prices are whole pico-dollars per token, which are micro-dollars per million tokens: three dollars
 per million are 3000000. A model has periods, of which the last one that has started applies (dates
@@ -57,7 +61,8 @@ FAST = {
     "claude-opus-5-5": Fraction(2),
     "gpt-5.5": Fraction(5, 2),
 }
-US_ONLY = Fraction(11, 10)  # Claude with `inference_geo: us`
+US_ONLY = Fraction(11, 10)  # of every Claude that is newer than the second list
+OLDER = re.compile(r"claude-([123iv]|[a-z]+-(3|4-[0-5]))")
 WEB_SEARCH = Decimal(10)  # dollars per 1,000, where the data have none
 # The data lack long prompts of Sonnet 4 (August 2025 to April 2026), and Mythos entirely.
 SAME_AS = {
@@ -66,12 +71,22 @@ SAME_AS = {
     "claude-sonnet-4-0": "claude-sonnet-4-5",
 }
 
+# In dollars per million tokens: input, output, cache read. The first list ends in August 2025.
+LATER = {
+    name: {"2025-09-05": ("0.56", "1.68", "0.07"), "2025-09-29": ("0.28", "0.42", "0.028")}
+    for name in ("deepseek-chat", "deepseek-reasoner")
+}
+# What has kept the prices that these names had until then.
+FORMER = {"deepseek-chat-v3-0324": "deepseek-chat", "deepseek-r1": "deepseek-reasoner"}
+
 # Names by which hosts serve these models; the data have only those of their makers.
 ALSO = {
     "kimi-k2-instruct-0905": "kimi-k2-0905-preview",
     "qwen3-coder-480b-a35b": "qwen3-coder",
     "qwen3-coder-480b-a35b-instruct": "qwen3-coder",
 }
+
+ROUNDING = 5000  # pico-dollars: half a cent per million tokens
 
 Period = dict[str, Any]
 
@@ -178,6 +193,17 @@ def priced(name: str, model: Any) -> list[Period] | None:
     return entries if complete else None
 
 
+def ratio(special: dict[str, int], normal: dict[str, int]) -> Fraction | None:
+    """The one factor between two lists of prices, which are rounded to cents."""
+    shared = sorted((normal[name], name) for name in special if normal.get(name))
+    if not shared:
+        return None
+    _, dearest = shared[-1]
+    factor = Fraction(special[dearest], normal[dearest])
+    close = (abs(special[name] - price * factor) <= ROUNDING for price, name in shared)
+    return factor if all(close) else None
+
+
 def variants(model: Any) -> Iterator[tuple[str, Fraction]]:
     """The price factor of each other service tier, where it is a single factor."""
     for variant in model.price_variants or ():
@@ -185,11 +211,53 @@ def variants(model: Any) -> Iterator[tuple[str, Fraction]]:
         start = getattr(variant.constraint, "start_date", date.max)
         moment = datetime.combine(start, time(), UTC)
         normal, special = rates(model.get_prices(moment), -1), rates(variant.prices, -1)
-        factors = {Fraction(special[name], normal[name]) for name in special if name in normal}
-        if len(factors) == 1:
-            yield kind, factors.pop()
-        elif factors:
+        factor = ratio(special, normal)
+        if factor is not None:
+            yield kind, factor
+        elif special:
             print(f"left out {kind} of {model.id}: not one factor", file=sys.stderr)
+
+
+# -- the second list
+
+TIERS = {"flex": "flex", "batch": "batches", "priority": "priority"}
+COSTS = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cache_read": "cache_read_input_token_cost",
+}
+
+
+class Second:
+    """The list of `litellm`: dollars per token, by model."""
+
+    def __init__(self, path: Path) -> None:
+        listed = json.loads(path.read_text("utf-8"), parse_float=Decimal)
+        self._models = {key(name): facts for name, facts in listed.items() if "/" not in name}
+
+    def prices(self, name: str, suffix: str = "") -> dict[str, int]:
+        facts = self._models.get(key(name), {})
+        named = {kind: facts.get(cost + suffix) for kind, cost in COSTS.items()}
+        return {kind: round(price * 10**12) for kind, price in named.items() if price}
+
+    def factors(self, name: str) -> Iterator[tuple[str, Fraction]]:
+        normal = self.prices(name)
+        for tier, word in TIERS.items():
+            factor = ratio(self.prices(name, f"_{word}"), normal)
+            if factor is not None:
+                yield tier, factor
+
+    def in_us(self, name: str) -> Fraction | None:
+        """What the model costs more where only this country computes it."""
+        if key(name) not in self._models:
+            return US_ONLY if name.startswith("claude") and not OLDER.match(name) else None
+        more = self._models[key(name)].get("provider_specific_entry") or {}
+        return Fraction(more["us"]) if "us" in more else None
+
+    def retired(self, name: str, today: str) -> str | None:
+        """Since when it is no longer sold."""
+        day: str | None = self._models.get(key(name), {}).get("deprecation_date")
+        return day if day and day < today else None
 
 
 class Table:
@@ -199,6 +267,8 @@ class Table:
         self.models: dict[str, list[Period]] = {}
         self.aliases: dict[str, str] = {}
         self.factors: dict[str, dict[str, list[int]]] = {}
+        self.geo: dict[str, dict[str, list[int]]] = {}
+        self.dated: dict[str, str] = {}  # of prices that nobody lists any longer
         self._taken: set[str] = set()
 
     def add(self, found: list[tuple[str, Any]]) -> None:
@@ -218,6 +288,40 @@ class Table:
                     self.aliases[alias] = name
                     self._taken.add(key(alias))
 
+    def correct(self) -> None:
+        """Put in what the first list has missed."""
+        for name, other in FORMER.items():
+            self.models[name] = self.models[other]
+            self.aliases.pop(name, None)
+        for name, changes in LATER.items():
+            periods = [
+                {"from": day, "input": given, "output": said, "cache_read": read}
+                for day, prices in changes.items()
+                for given, said, read in [[pico(Decimal(price), 10**6) for price in prices]]
+            ]
+            self.models[name] = [*self.models[name], *periods]
+        for name, factor in FAST.items():
+            self.scale("fast", name, factor)
+        for name, other in SAME_AS.items():
+            self.models[name] = self.models[other]
+
+    def complete(self, second: Second, today: str) -> None:
+        """Take what only the second list has, and tell where the two disagree."""
+        for name, entries in self.models.items():
+            for tier, factor in second.factors(name):
+                if name not in self.factors.get(tier, {}):
+                    self.scale(tier, name, factor)
+            more = second.in_us(name)
+            if more is not None:
+                self.geo.setdefault("us", {})[name] = [more.numerator, more.denominator]
+            day = second.retired(name, today)
+            if day is not None:
+                self.dated[name] = day
+            listed = {kind: price for kind, price in second.prices(name).items() if price}
+            known = {kind: entries[-1].get(kind) for kind in listed}
+            if listed and known != listed and "minutes" not in entries[-1]:
+                print(f"{name}: {known}, but the second list has {listed}", file=sys.stderr)
+
     def scale(self, kind: str, name: str, factor: Fraction) -> None:
         if factor != 1:
             self.factors.setdefault(kind, {})[name] = [factor.numerator, factor.denominator]
@@ -230,20 +334,20 @@ def worth(alias: str, name: str) -> bool:
     return plain == alias and not partial and alias.removesuffix("-latest") != name
 
 
-def distill() -> dict[str, Any]:
+def distill(second: Path, today: str) -> dict[str, Any]:
     table = Table()
     for maker in MAKERS:
         table.add(list(models(maker)))
-    for name, factor in FAST.items():
-        table.scale("fast", name, factor)
-    for name, other in SAME_AS.items():
-        table.models[name] = table.models[other]
+    table.correct()
+    table.complete(Second(second), today)
     return {
-        "source": f"genai-prices {version('genai-prices')} (MIT)",
-        "license": "MIT, Copyright (c) Pydantic Services Inc. 2025 to present",
+        "source": f"genai-prices {version('genai-prices')} (MIT), litellm (MIT)",
+        "license": "MIT, Copyright (c) Pydantic Services Inc. 2025 to present;"
+        " MIT, Copyright (c) 2023 Berri AI",
         "unit": "pico-dollars per token",
         "factors": table.factors,
-        "geo": {"us": [US_ONLY.numerator, US_ONLY.denominator]},
+        "geo": table.geo,
+        "dated": table.dated,
         "web_search": pico(WEB_SEARCH, 1000),
         "aliases": {**ALSO, **table.aliases},
         "models": table.models,
@@ -264,10 +368,11 @@ def dump(table: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make prices.json from genai-prices.")
+    parser = argparse.ArgumentParser(description="Make prices.json from two lists.")
+    parser.add_argument("--second", type=Path, required=True, help="the JSON file of litellm")
     parser.add_argument("--date", default=datetime.now(UTC).date().isoformat(), help="the version")
     options = parser.parse_args()
-    table = distill()
+    table = distill(options.second, options.date)
     old = json.loads(TARGET.read_text("utf-8")) if TARGET.exists() else {}
     same = {**old, "version": None} == {**json.loads(dump(table)), "version": None}
     table["version"] = old["version"] if same else options.date

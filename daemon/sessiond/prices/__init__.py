@@ -19,6 +19,7 @@ import apsw
 import orjson
 
 from sess_schema import sums
+from sessiond.sourcekit.values import LOCAL
 
 SYNTHETIC = "<synthetic>"  # messages by Claude Code itself, for example about an API error
 
@@ -28,8 +29,6 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 _KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
-# Hosts that run a model on this machine, at no cost.
-_LOCAL = {"ollama", "lmstudio", "lm-studio", "llamacpp", "llama.cpp", "vllm", "mlx", "local"}
 _REGIONS = {"us", "us-gov", "eu", "apac", "jp", "au", "ca", "global"}
 _VENDORS = {
     "amazon", "anthropic", "cohere", "deepseek", "google", "meta", "minimax", "mistral", "moonshot",
@@ -97,16 +96,19 @@ class PriceTable:
         if overrides:  # to find rows priced with other overrides
             text = orjson.dumps(overrides, option=orjson.OPT_SORT_KEYS)
             self.version += f"+{zlib.crc32(text):08x}"
+        # The last day on which prices were listed: of all, and of some models; none of one's own.
+        self.dates: dict[str, str] = {"": data["version"], **data.get("dated", {})}
         self._models: dict[str, Any] = dict(data["models"])
         self._names = {_key(name): name for name in self._models}
         for model, rates in overrides.items():
             name = self._names.setdefault(_key(model), model.lower())
             self._models[name] = [{"from": None, **rates}]
+            self.dates[name] = ""
         # Last, so that a price for an alias does not change the model it stands for.
         for alias, name in data["aliases"].items():
             self._names.setdefault(_key(alias), name)
         self._factors: dict[str, dict[str, tuple[int, int]]] = data["factors"]
-        self._geo: dict[str | None, tuple[int, int]] = data["geo"]
+        self._geo: dict[str | None, dict[str, tuple[int, int]]] = data["geo"]
         self._web_search: int = data["web_search"]
         self._today = _midnight(data["version"])
         self._found: dict[str, tuple[str | None, bool]] = {}
@@ -155,7 +157,7 @@ class PriceTable:
         excludes what was written to or read from the cache.
         """
         name, fast = self._find(model)
-        if name == SYNTHETIC:
+        if name == SYNTHETIC or (name is None and is_local(model)):
             return 0, 0
         factor = self._factor(name, fast or speed == "fast", tier, geo) if name else None
         if name is None or factor is None:
@@ -186,10 +188,8 @@ class PriceTable:
         if fast and name not in self._factors["fast"]:
             return None
         above, below = self._factors.get("fast" if fast else tier or "", {}).get(name, _ONE)
-        if geo in self._geo and name.startswith("claude"):
-            more, less = self._geo[geo]
-            return above * more, below * less
-        return above, below
+        more, less = self._geo.get(geo, {}).get(name, _ONE)
+        return above * more, below * less
 
     def _rates(self, name: str, ts_ms: int | None, prompt: int) -> Rates:
         if name == SYNTHETIC:
@@ -248,6 +248,12 @@ class PriceTable:
         return listed, fast
 
 
+def is_local(model: str | None) -> bool:
+    """Whether it runs on this machine, judging by the host in front of its name or by its file."""
+    name = (model or "").strip().lower().replace(":", "/", 1)
+    return name.endswith(".gguf") or not LOCAL.isdisjoint(name.split("/")[:-1])
+
+
 def _spellings(model: str) -> list[str]:
     """The id, then shorter forms without what does not identify the model."""
     whole = "-".join(model.replace("(", "").replace(")", "").split())
@@ -257,7 +263,7 @@ def _spellings(model: str) -> list[str]:
     if re.match(_CONSTANT, whole):
         whole = whole.removeprefix("model_").replace("_", "-")
     *hosts, name = whole.split("/")
-    if not _LOCAL.isdisjoint(hosts):
+    if not LOCAL.isdisjoint(hosts):
         return [whole]
     bare = _without_vendor(name)
     plain = re.sub(_OPTIONS, "-fast" if bare.endswith("[fast=true]") else "", bare)

@@ -21,9 +21,9 @@ from sess_common.program import counted
 from sess_common.progress import Progress, unseen, while_running
 from sess_schema import __version__, chains
 from sess_schema.queries.views import parts
-from sess_schema.queries.views.overview import SUBSCRIPTIONS
+from sess_schema.queries.views.overview import PRICES, SUBSCRIPTIONS
 from sessiond.config import Config
-from sessiond.prices import Pricer, reprice
+from sessiond.prices import Pricer, PriceTable, reprice
 from sessiond.sourcekit.base import Source
 from sessiond.writing.transaction import Store
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
 
 _PRICED_BY = "priced_by"
-_PRICING_RULES = 3  # increase when the same prices give other rows
+_PRICING_RULES = 4  # increase when the same prices give other rows
 
 
 @contextmanager
@@ -58,7 +58,9 @@ def reprice_if_due(db: apsw.Connection, config: Config, progress: Progress = uns
     if db.execute("SELECT value FROM facts WHERE name = ?", (_PRICED_BY,)).get == mark:
         return 0
     changed = reprice_all(db, config, progress)
-    db.execute("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", (_PRICED_BY, mark))
+    dates = json.dumps(PriceTable.load(config.prices).dates)
+    for fact in ((_PRICED_BY, mark), (PRICES, dates)):
+        db.execute("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", fact)
     return changed
 
 

@@ -56,7 +56,19 @@ def as_dollars(value: Any) -> float | None:
     """What something cost; no number of any length is too much for it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if 0 < value < _HIGHEST_COST else None
+    return float(value) if 0 <= value < _HIGHEST_COST else None
+
+
+# Hosts that run a model on this machine, at no cost.
+LOCAL = frozenset({
+    "llama.cpp", "llama-cpp", "llama-server", "llamacpp", "lm-studio", "lm_studio", "lmstudio",
+    "local", "mlx", "ollama", "oss", "vllm",
+})  # fmt: skip
+
+
+def cost_at(provider: Any) -> float | None:
+    """What a response costs where its provider is this machine; unknown elsewhere."""
+    return 0.0 if isinstance(provider, str) and provider.casefold() in LOCAL else None
 
 
 def as_milliseconds(value: Any) -> int | None:

@@ -204,7 +204,7 @@ class CrushTables(Layout):
             model=record.model,
             input_tokens=as_count(spent["prompt_tokens"]),
             output_tokens=as_count(spent["completion_tokens"]),
-            cost_usd=round(spent["cost"], 9) if 0 < spent["cost"] < 1e6 else None,
+            cost_usd=round(spent["cost"], 9) if 0 <= spent["cost"] < 1e6 else None,
         )
         return record
 

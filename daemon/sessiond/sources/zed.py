@@ -26,7 +26,16 @@ from sessiond.sourcekit.base import (
     Usage,
 )
 from sessiond.sourcekit.toolbox import Toolbox, event_of
-from sessiond.sourcekit.values import as_count, as_dict, as_list, as_text, as_time, decoded, strings
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    as_time,
+    cost_at,
+    decoded,
+    strings,
+)
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign
@@ -168,7 +177,9 @@ def _used(facts: dict[str, Any]) -> Usage | None:
     if not any(total):
         return None
     given, said, written, read = total
-    return Usage(None, None, _model(facts), None, given, said, written, 0, read)
+    used = Usage(None, None, _model(facts), None, given, said, written, 0, read)
+    used.cost_usd = cost_at(as_dict(facts.get("model")).get("provider"))
+    return used
 
 
 def _counts(usage: Any) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.must import must
 
 from sessiond import prices
-from sessiond.prices import PriceTable, Rates, read_overrides
+from sessiond.prices import Pricer, PriceTable, Rates, read_overrides
 
 FILE = Path(prices.__file__).with_name("prices.json")
 TABLE = PriceTable.load()
@@ -140,8 +140,6 @@ def test_a_known_model_is_found_under_any_of_its_names(model, name):
         "glm-4.6-flash",
         "composer-2",
         "qwen3-coder:30b",
-        "ollama/qwen3-coder",
-        "lmstudio/gpt-oss-120b",
         "moonshotai/kimi-k3:batch",
         "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3",
         "synthetic",
@@ -161,6 +159,20 @@ def test_another_version_or_size_is_not_taken_for_a_known_model(model):
     assert TABLE.resolve(model) is None
     assert TABLE.cost(model, NOW, 1, 1, 0, 0, 0) is None
     assert TABLE.prices_at(model, NOW) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["ollama/qwen3-coder", "LMStudio/gpt-oss-120b", "ollama:llama3.2", "qwen2.5-7b-q4_k_m.gguf"],
+)
+def test_a_model_on_this_machine_costs_nothing(model):
+    assert TABLE.resolve(model) is None
+    assert TABLE.bill(model, NOW, 1000, 1000, 0, 0, 1000) == (0, 0)
+
+
+def test_a_recorded_cost_of_nothing_is_no_unknown_price():
+    nothing = Pricer().price(["nobodys-model", NOW, *[9] * 6, None, None, None, 1, 0.0])
+    assert nothing == (0, "recorded", None)
 
 
 def test_every_name_and_alias_of_the_table_finds_its_model():
@@ -248,7 +260,12 @@ def test_a_fast_mode_without_a_known_price_is_unknown():
 
 
 def test_inference_in_the_us_costs_a_tenth_more():
-    """Only of Claude, and on top of fast mode."""
+    """Only of Claude from Opus 4.6 on, and on top of fast mode."""
+    assert TABLE.cost("claude-opus-4-5", NOW, 1000, 0, 0, 0, 0, geo="us") == 5_000_000
+    assert TABLE.cost("claude-haiku-4-5", NOW, 1000, 0, 0, 0, 0, geo="us") == 1_000_000
+    assert TABLE.cost("claude-fable-5-2", NOW, 1000, 0, 0, 0, 0, geo="us") == 11 * must(
+        TABLE.cost("claude-fable-5-2", NOW, 100, 0, 0, 0, 0)
+    )
     assert TABLE.cost("claude-opus-4-6", NOW, 1000, 0, 0, 0, 0, geo="us") == 5_500_000
     assert TABLE.cost("claude-opus-4-6", NOW, 1000, 0, 0, 0, 0, geo="global") == 5_000_000
     assert TABLE.cost("gpt-5.5", NOW, 1000, 0, 0, 0, 0, geo="us") == 5_000_000
@@ -266,6 +283,43 @@ def test_a_tier_has_its_own_price_where_one_is_listed():
         None: 5_000_000,
     }  # fmt: skip
     assert TABLE.cost("claude-opus-4-6", NOW, 1000, 0, 0, 0, 0, tier="standard") == 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "nano"),
+    [
+        ("gpt-5.4", None, 2_500_000),
+        ("gpt-5.4", "flex", 1_250_000),
+        ("gpt-5.4-2026-03-05", "batch", 1_250_000),
+        ("gpt-5.4", "priority", 5_000_000),
+        ("gpt-5.1-codex", "priority", 2_500_000),
+        ("gpt-5.1-codex", "flex", 625_000),
+    ],
+)
+def test_a_factor_survives_prices_that_are_rounded_to_cents(model, tier, nano):
+    assert TABLE.cost(model, NOW, 1000, 0, 0, 0, 0, tier=tier) == nano
+
+
+@pytest.mark.parametrize("model", ["deepseek-chat", "deepseek-reasoner"])
+def test_deepseeks_names_have_the_prices_of_their_day(model):
+    """The discount at night ended in September 2025; three weeks later all became cheaper."""
+    million = (10**6, 10**6, 0, 0, 10**6)
+    assert TABLE.cost(model, ms("2025-09-06T20:00"), *million) == 2_310_000_000
+    assert TABLE.cost(model, ms("2025-10-01T12:00"), *million) == 728_000_000
+    assert TABLE.cost(model, NOW, *million) == 728_000_000
+    assert TABLE.cost("deepseek-r1", NOW, 0, 10**6, 0, 0, 0) == 550_000_000
+
+
+def test_the_sum_of_several_responses_is_no_long_prompt():
+    assert TABLE.cost("gpt-5.4", NOW, 600_000, 0, 0, 0, 0) == 3_000_000_000
+    assert TABLE.cost("gpt-5.4", NOW, 600_000, 0, 0, 0, 0, sum_of=3) == 1_500_000_000
+
+
+def test_prices_have_the_day_on_which_they_were_listed():
+    assert TABLE.dates[""] == DATA["version"]
+    assert TABLE.dates["deepseek-chat"] == "2026-07-24"
+    own = PriceTable.load(read_overrides({"gpt-5": {"input": 1, "output": 1}}))
+    assert own.dates["gpt-5"] == ""
 
 
 def test_web_searches_cost_a_cent_each_whatever_the_speed():

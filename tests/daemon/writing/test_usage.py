@@ -316,7 +316,7 @@ def test_a_null_speed_and_spaces_in_the_json_change_nothing(world):
     record = line(t, usage={"speed": None, "inference_geo": "us"})
     t.append(json.dumps(record).encode() + b"\n")
     world.ingest()
-    assert only(world, "output_tokens, speed, geo, cost_nano") == (100, None, "us", 1_659_900)
+    assert only(world, "output_tokens, speed, geo, cost_nano") == (100, None, "us", 1_509_000)
 
 
 def test_a_long_prompt_is_charged_whole_at_the_higher_rate(world):

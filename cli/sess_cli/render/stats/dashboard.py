@@ -65,6 +65,10 @@ def _draw_facts(terminal: Terminal, figures: Overview) -> None:
     if figures.subscriptions:
         names = ", ".join(figures.subscriptions)
         fact("", f"{names}: paid by subscription; this is what the tokens cost at list prices")
+    if figures.outdated:
+        names = ", ".join(figures.outdated)
+        oldest = min(figures.outdated.values())
+        fact("", f"prices of {names} are older than half a year ({oldest})")
     reasoned = f" ({short(total.reasoning_tokens)} reasoning)" if total.reasoning_tokens else ""
     tokens = (
         f"{short(total.tokens)}: in {short(total.input_tokens)},"

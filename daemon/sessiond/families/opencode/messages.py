@@ -366,9 +366,8 @@ def usage_of(info: dict[str, Any], steps: Sequence[dict[str, Any]], record: Reco
     if not isinstance(counted[0].get("tokens"), dict):
         return None
     uses = [_tokens(step["tokens"]) for step in counted]
-    cost = as_dollars(info.get("cost")) or sum(
-        as_dollars(step.get("cost")) or 0.0 for step in counted
-    )
+    paid = [as_dollars(one.get("cost")) for one in (info, *counted)]
+    cost = paid[0] or sum(filter(None, paid[1:]))
     given, said, thought, written, read = map(sum, zip(*uses, strict=True))
     if not any((given, said, written, read)):
         return None
@@ -380,7 +379,7 @@ def usage_of(info: dict[str, Any], steps: Sequence[dict[str, Any]], record: Reco
         output_tokens=said,
         cache_write_tokens=written,
         cache_read_tokens=read,
-        cost_usd=cost or None,  # nothing is recorded for models without a known price
+        cost_usd=cost if paid != [None] * len(paid) else None,
         reasoning_tokens=thought,
     )
 

@@ -21,6 +21,7 @@ from sessiond.sourcekit.values import (
     as_list,
     as_text,
     as_time,
+    cost_at,
     is_uuid,
     strings,
     without_empty,
@@ -158,6 +159,7 @@ class RolloutParser:
         if self._has_meta:
             return
         self._has_meta = True
+        self._tokens.note_provider(meta.provider)
         if meta.inherits:
             self._tokens.inherit()
         git = as_dict(payload.get("git"))
@@ -295,6 +297,7 @@ class Tokens:
         self._counted = _kept(state.get("counted"))  # from a total, not yet in a record
         self._recorded = state.get("recorded") is True  # each response has a record
         self._window = as_count(state.get("window"))  # the model's context size
+        self._provider = as_text(state.get("provider"))  # where it runs
 
     def state(self) -> dict[str, Any]:
         return without_empty(
@@ -303,11 +306,16 @@ class Tokens:
             counted=self._counted,
             recorded=self._recorded,
             window=self._window,
+            provider=self._provider,
         )
 
     def inherit(self) -> None:
         """Called when the first total includes the usage of another thread."""
         self._inherits = True
+
+    def note_provider(self, provider: str | None) -> None:
+        """Take who runs the model."""
+        self._provider = provider
 
     def note_window(self, facts: dict[str, Any]) -> None:
         """Take the size of the model's context window, if `facts` has it."""
@@ -359,6 +367,7 @@ class Tokens:
             output_tokens=output,
             cache_write_tokens=written,
             cache_read_tokens=cached,
+            cost_usd=cost_at(self._provider),
             context_window=self._window or None,
             reasoning_tokens=min(reasoning, output),
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from sess_common import times
 from sess_schema import numbers, sums
 from sess_schema.ids import EventId
 from sess_schema.numbers import Numbers
@@ -23,6 +24,8 @@ from sess_schema.sums import CHARS_PER_TOKEN, COUNTS, Sum, Tally
 
 _COST = COUNTS.index("cost_nano")
 _SLOWEST = 5  # calls of a session
+PRICES = "prices"  # the fact that has the day of each model's price, and of all others
+_OLD = 183 * times.DAY  # half a year
 SUBSCRIPTIONS = "subscriptions"  # the fact that names agents which nobody pays by token
 UNDATED = "undated"
 
@@ -39,6 +42,7 @@ class Overview:
     classes: dict[str, int] = field(default_factory=dict)  # of failed calls, most frequent first
     refused: int = 0  # API errors
     subscriptions: list[str] = field(default_factory=list)  # agents whose cost nobody was billed
+    outdated: dict[str, str] = field(default_factory=dict)  # by model: the day of its old price
 
 
 def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
@@ -73,11 +77,25 @@ def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     stored = db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get
     titles = json.loads(stored or "{}")
     overview.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
+    overview.outdated = _outdated(db, overview.models)
     unrecorded = reader.unrecorded_chars() + overview.total.placeholder_chars
     overview.estimated_tokens = unrecorded // CHARS_PER_TOKEN
     overview.uses = tools.read_tools(db, asked)
     overview.classes, overview.refused = failures.counts(db, asked, config)
     return overview
+
+
+def _outdated(db: apsw.Connection, models: dict[str, Tally]) -> dict[str, str]:
+    """Models whose price was last listed long ago, and when; one's own prices have no date."""
+    stored = db.execute("SELECT value FROM facts WHERE name = ?", (PRICES,)).get
+    dates = json.loads(stored or "{}")
+    oldest = str(times.iso(times.now_ms() - _OLD))
+    listed = {
+        name: dates.get(name.rpartition("/")[2], dates.get("", ""))
+        for name in sorted(models)
+        if models[name].cost_nano
+    }
+    return {name: day for name, day in listed.items() if day and day < oldest}
 
 
 @dataclass(slots=True, frozen=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from sess_cli.render.stats import VIEWS
+from sess_schema.connection import open_writer
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 OPUS = "claude-opus-4-5-20251101"
@@ -307,6 +309,25 @@ def test_one_session_in_the_terms_of_old(worked):
         "session", 18_000_001, 7000, pytest.approx(4 / 5),
     )  # fmt: skip
     assert [one["class"] for one in session["failures"]] == ["tests failed"]
+
+
+def test_prices_that_nobody_has_listed_for_long_are_named(world):
+    """Those that were used; a price of one's own has no date."""
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("done"))
+    world.run("sessiond", "sync", check=0)
+    said = "prices of claude-opus-4-5 are older than half a year (2024-01-31)"
+
+    def note(dates):
+        with closing(open_writer(world.state / "index.db")) as db:
+            db.execute("UPDATE facts SET value = ? WHERE name = 'prices'", (json.dumps(dates),))
+        return said in world.run("sess", "stats", "--no-sync", check=0).stdout
+
+    day = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert note({"": "2024-01-31"})
+    assert note({"": day, "claude-opus-4-5": "2024-01-31"})
+    assert not note({"": day, "gpt-5": "2024-01-31"})
+    assert not note({"": "2024-01-31", "claude-opus-4-5": ""})
 
 
 def test_calls_that_were_all_denied_are_no_success(world):
