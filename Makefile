@@ -11,7 +11,7 @@ LENGTHY := browser faults fuzz cli/export cli/finder daemon/sources/cursor # not
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser lint bench bench-growth faults soak fuzz mutations new-source clean
+.PHONY: help run check test browser lint bench bench-growth bench-recall faults soak fuzz mutations new-source clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,9 @@ bench: .venv/installed-dev ## measure everything on generated corpora (15 minute
 
 bench-growth: .venv/installed-dev ## measure how each cost grows with what is stored, at MB (default "10 100 1000")
 	$(BIN)/python bench/growth.py $(if $(MB),--mb $(MB))
+
+bench-recall: .venv/installed-dev ## measure recall; LONGMEMEVAL=longmemeval_s.json LOCOMO=locomo10.json also on those
+	$(BIN)/python bench/recalling.py $(if $(LONGMEMEVAL),--longmemeval $(LONGMEMEVAL)) $(if $(LOCOMO),--locomo $(LOCOMO))
 
 faults: .venv/installed-dev ## kills, power cuts, I/O faults, damages and fuzzing at length (up to 30 minutes)
 	$(BIN)/python -m tests.faults $(SEED)

@@ -18,7 +18,7 @@ def bars(title: str, values: list[tuple[str, float]], limit: float | None = None
     most = max([value for _, value in values] + [limit or 0]) or 1
     scale = (WIDTH - LEFT - 70) / most
     height = 30 + len(values) * (BAR + GAP)
-    parts = [_head(title, height)]
+    parts = [head(title, height)]
     for place, (name, value) in enumerate(values):
         y = 26 + place * (BAR + GAP)
         width = max(1.0, scale * max(value, 0))
@@ -32,7 +32,7 @@ def bars(title: str, values: list[tuple[str, float]], limit: float | None = None
         ]
     if limit is not None:
         x = LEFT + scale * limit
-        parts.append(_line([(x, 22), (x, height)], "#888", dashed=True))
+        parts.append(line([(x, 22), (x, height)], "#888", dashed=True))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -49,10 +49,10 @@ def curves(title: str, at: list[float], series: dict[str, list[float]], unit: st
         high = (math.log10(value) - bottom) / ((top - bottom) or 1)
         return EDGE + right * across, HEIGHT - 40 - high * up
 
-    parts = [_head(title, HEIGHT)]
+    parts = [head(title, HEIGHT)]
     for power in range(bottom, top + 1):
         _, y = point(at[0], 10.0**power)
-        parts.append(_line([(EDGE, y), (EDGE + across, y)], "#8884"))
+        parts.append(line([(EDGE, y), (EDGE + across, y)], "#8884"))
         parts.append(
             f'<text x="{EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>'
         )
@@ -66,7 +66,7 @@ def curves(title: str, at: list[float], series: dict[str, list[float]], unit: st
     for place, name in enumerate(ordered):
         colour = COLOURS[place % len(COLOURS)]
         points = [point(size, value) for size, value in zip(at, shown[name], strict=True)]
-        parts.append(_line(points, colour))
+        parts.append(line(points, colour))
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
         free = max(points[-1][1], free + 15)  # names do not cover each other
         said = f"{escape(name)}, {number(shown[name][-1])}"
@@ -76,14 +76,14 @@ def curves(title: str, at: list[float], series: dict[str, list[float]], unit: st
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _head(title: str, height: int) -> str:
+def head(title: str, height: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {FONT}>\n'
         f'<text x="4" y="16" font-weight="bold">{escape(title)}</text>'
     )
 
 
-def _line(points: list[tuple[float, float]], colour: str, *, dashed: bool = False) -> str:
+def line(points: list[tuple[float, float]], colour: str, *, dashed: bool = False) -> str:
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dash = ' stroke-dasharray="4 3"' if dashed else ""
     return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"{dash}/>'

@@ -21,6 +21,7 @@ TITLES = {
     "search-client": "Search, as typed",
     "search-modes": "Search, each way",
     "search-scan": "Substrings and regular expressions",
+    "recall": "Recall",
     "views": "Statistics, lists, one session",
     "page": "A long session as a page",
     "export": "The same session in other forms",

@@ -20,6 +20,7 @@ import keeping_up
 import loading
 import painting
 import peers
+import recalling
 import results
 import searching
 import starting
@@ -78,6 +79,7 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "load": load,
     "search-ranked": searching.BENCHES["search-ranked"],
     "search-client": searching.BENCHES["search-client"],
+    **recalling.BENCHES,
     **viewing.BENCHES,
     **keeping_up.BENCHES,
     **wear.BENCHES,
