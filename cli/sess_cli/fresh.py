@@ -53,8 +53,20 @@ def open_with_sessions(*, sync: bool = True) -> Iterator[apsw.Connection]:
 
     with open_index(sync=sync) as db:
         if not sessions.any_session(db):
-            raise no_sessions()
+            raise _unread(db) or no_sessions()
         yield db
+
+
+def _unread(db: apsw.Connection) -> SessError | None:
+    """Why there are none, if there are files that could not be read."""
+    files = "SELECT count(*) FROM sources WHERE state IN ('parked', 'unreadable')"
+    if not db.execute(files).get:
+        return None
+    return SessError(
+        f"no sessions: {db.execute(files).get:,} transcripts could not be read",
+        hint="`sessiond status` lists them",
+        code=Exit.NOTHING_FOUND,
+    )
 
 
 def no_sessions() -> SessError:

@@ -6,11 +6,14 @@ import json
 import os
 import signal
 import time
+from contextlib import closing
 
 import pytest
+from tests.conftest import opened
 
 from sessiond.ingest import passes
 from sessiond.sources.claude.transcript import ClaudeParser
+from sessiond.writing.transaction import Store
 
 POISON = "22222222-1111-4111-8111-111111111111"
 
@@ -105,12 +108,53 @@ def test_a_small_file_is_suspect_only_if_its_reader_hung(world, age):
     t = world.transcript()
     t.append(t.prompt("good words"))
     world.state.mkdir(mode=0o700)
-    left = {"path": str(t.path), "offset": 0, "unread": 300, "at": time.time() - age}
+    left = {"path": str(t.path), "offset": 0, "unread": 300, "at": time.monotonic() - age}
     (world.state / "reading.json").write_text(json.dumps(left))
     assert [path for path, _ in world.ingest().skipped] == ([str(t.path)] if age else [])
     assert world.found("good") == ["good words"]
     assert world.ingest().skipped == []
     assert (world.state / "reading.json").read_text() == ""
+
+
+def test_a_file_whose_readers_somebody_killed_is_read_at_the_next_sync(world):
+    """Nothing is wrong with it: a process of its own reads it, then the index has it."""
+    t = world.transcript()
+    t.append(t.prompt("innocent words"))
+    other = world.transcript(POISON)
+    other.append(other.prompt("others"))
+    world.state.mkdir(mode=0o700)
+    left = {"path": str(t.path), "offset": 0, "unread": passes.MAY_KILL, "at": time.monotonic()}
+    for _ in range(2):
+        (world.state / "reading.json").write_text(json.dumps(left))
+        t.append(t.prompt("more"))
+        with closing(opened(world.state / "index.db")) as db:
+            ingest = passes.Ingest(Store(db))
+            ingest.stop.set()  # it dies again before it has read anything
+            ingest.reconcile(world.places())
+    ((parked, _, why),) = state(world, t.path)
+    assert (parked, why) == ("parked", passes.DIED)
+    world.run("sessiond", "sync", check=0)
+    assert state(world, t.path) == [("live", 0, None)]
+    assert world.found("innocent") == ["innocent words"]
+
+
+def test_a_file_that_kills_its_reader_stays_parked_and_is_told(world, deadly, monkeypatch):
+    for _ in range(2):
+        sync(world)
+    world.ingest()
+    tried: list[str] = []
+
+    def try_it(file):
+        tried.append(file.path)
+        return False
+
+    with closing(opened(world.state / "index.db")) as db:
+        ingest = passes.Ingest(Store(db))
+        ingest.survives = try_it
+        for _ in range(2):  # once in an hour
+            ingest.reconcile(world.places())
+    assert tried == [str(deadly.path)]
+    assert state(world, deadly.path) == [("parked", 3, passes.DIED)]
 
 
 @pytest.mark.parametrize("left", ["", "{", "[1]", '{"path": 5}', '{"path": "/x", "offset": 1}'])

@@ -12,7 +12,7 @@ import gc
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ DIGEST_SECONDS = 0.1  # at least
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 _MERGED_AT_ONCE = 64  # pages of full text
 DIED = "sessiond died while it read this file"
-RETRY_AFTER = 24 * 3600  # seconds: something else may have killed it
+RETRY_AFTER = 3600  # seconds: something else may have killed it
 MAY_KILL = 1 << 20  # bytes to read that may have used up the memory; less can only have hung
 HUNG_SECONDS = 60
 
@@ -68,7 +68,10 @@ class Ingest(StepWriter):
         self._died_over = self._note.left()
         # The file over which a process died may be one that was read ahead.
         self._alone = self._died_over is not None
-        self._retried = False
+        self._retry_at = 0.0  # on the monotonic clock
+        self.untried: set[str] = set()  # parked in this pass: the next one tries again
+        # Whether a process of its own can read the file, which somebody may have killed before.
+        self.survives: Callable[[Candidate], bool] = lambda _file: False
         self._recheck = Recheck()
         self.walking: AbstractContextManager[Any] = nullcontext()  # around each walk
         self.walked = Survey()
@@ -163,7 +166,7 @@ class Ingest(StepWriter):
             if self.mask is not None:
                 archive.note_masks(self._store.db)
             self._blame_death(seen, summary)
-            self._retry_deaths()
+            self._retry_deaths(seen)
             if retry:
                 self._unpark(seen)
             wanted = [file for file in seen.files if not self.exclude.has_path(file.path)]
@@ -217,6 +220,7 @@ class Ingest(StepWriter):
 
     def _blame_death(self, seen: Survey, summary: Summary) -> None:
         """Park a file over which two processes in a row died."""
+        self.untried = set()
         left, self._died_over = self._died_over, None
         if left is None:
             return
@@ -226,20 +230,25 @@ class Ingest(StepWriter):
                 source.failures = max(source.failures, tracked.PARK_AFTER - 2)
                 with self._store.db:
                     self._count_crash(source, file.stat, DIED)
+                self.untried.add(file.path)
                 summary.skipped.append((file.path, DIED))
         self._note.clear()
 
-    def _retry_deaths(self) -> None:
-        """Once per start, read again what was parked a day ago for the death of a process."""
-        if self._retried:
+    def _retry_deaths(self, seen: Survey) -> None:
+        """Read again what was parked for the death of a process, if another survives it."""
+        if time.monotonic() < self._retry_at:
             return
-        self._retried = True
-        for (path,) in self._store.db.execute(
-            "SELECT path FROM sources WHERE state = ? AND error = ? AND state_since < ?",
-            (tracked.PARKED, DIED, tracked.now_ms() - RETRY_AFTER * 1000),
-        ).fetchall():
-            source = self.tracked[str(path)]
-            with self._store.db:  # with its failures: one more death parks it again
+        for file in seen.files:
+            source = self.tracked.get(file.path)
+            if source is None or source.error != DIED or not source.still_parked(file.stat):
+                continue
+            if file.path in self.untried:
+                continue
+            if not self.survives(file):
+                self._retry_at = time.monotonic() + RETRY_AFTER
+                continue
+            source.failures = tracked.PARK_AFTER - 2  # two more deaths park it again
+            with self._store.db:
                 source.save_state(self._store.db, tracked.LIVE, DIED)
             source.stat = None
 
@@ -320,21 +329,28 @@ class Ingest(StepWriter):
             if source.failures:  # whatever happens, the others are in the index
                 self._batch.commit()
             self._write_note(file, source)
-            if file.kind == "database":
-                # Most passes read logs only; the other engines are loaded when they are needed.
-                from sessiond.engines.databases import read_database
-
-                yield from read_database(file, source, self._store.db)
-            elif file.kind == "document":
-                from sessiond.engines.documents import read_document
-
-                yield from read_document(file, source, self._store.db, self.mask)
-            elif ahead is not None:
+            if ahead is not None and file.kind not in tracked.WHOLES:
                 yield from ahead.read(file, source, self._store.db)
             else:
-                yield from read_log(
-                    file, source, self._store.db, settle_all=self._settle_all, mask=self.mask
-                )
+                db, settle_all = self._store.db, self._settle_all
+                yield from steps_of(file, source, db, settle_all=settle_all, mask=self.mask)
+
+
+def steps_of(
+    file: Candidate, source: Tracked, db: apsw.Connection, *, settle_all: bool, mask: Masker | None
+) -> Iterator[Step]:
+    """What the engine for its kind reads of a file."""
+    if file.kind == "database":
+        # Most passes read logs only; the other engines are loaded when they are needed.
+        from sessiond.engines.databases import read_database
+
+        yield from read_database(file, source, db)
+    elif file.kind == "document":
+        from sessiond.engines.documents import read_document
+
+        yield from read_document(file, source, db, mask)
+    else:
+        yield from read_log(file, source, db, settle_all=settle_all, mask=mask)
 
 
 @dataclass(slots=True, frozen=True)
@@ -342,11 +358,11 @@ class Reading:
     path: str
     offset: int
     unread: int
-    at: float  # seconds since 1970
+    at: float  # on the monotonic clock, which begins again with the machine
 
     def is_suspect(self) -> bool:
         """Whether the file may be why the process died, and not a kill at a bad moment."""
-        return self.unread >= MAY_KILL or time.time() - self.at > HUNG_SECONDS
+        return self.unread >= MAY_KILL or time.monotonic() - self.at > HUNG_SECONDS
 
 
 class Note:
@@ -371,7 +387,7 @@ class Note:
             return None
 
     def write(self, path: str, offset: int, unread: int) -> None:
-        reading = {"path": path, "offset": offset, "unread": unread, "at": time.time()}
+        reading = {"path": path, "offset": offset, "unread": unread, "at": time.monotonic()}
         text = json.dumps(reading).encode()
         with contextlib.suppress(OSError):  # a full disk: do without
             if self._fd is None:

@@ -30,7 +30,7 @@ from sessiond.reading import tail, territory
 from sessiond.reading.survey import survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.tracked import WHOLES
-from sessiond.service import notify, requests
+from sessiond.service import notify, one_pass, requests
 from sessiond.service.startup import catch_up, reprice_if_due, writer_lock
 from sessiond.service.watch import Hints, Pace, Watcher
 from sessiond.sourcekit.base import Source
@@ -137,7 +137,7 @@ class Service:
         ingest = Ingest(
             store, settle=False, exclude=self._settings.exclude, mask=self._settings.mask
         )
-        ingest.stop = self._stop
+        ingest.stop, ingest.survives = self._stop, one_pass.survives
         ingest.on_progress = self._progress
         self._watcher.cover(self._roots())
         notify.ready("indexing")

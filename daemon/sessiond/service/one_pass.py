@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import apsw
 
 from sess_common import lock, paths, program, receipt
 from sess_common.errors import Exit
 from sess_common.progress import Bar, Progress, progress_line
-from sess_schema.connection import is_in_state, open_writer
+from sess_schema.connection import is_in_state, open_reader, open_writer
 from sess_schema.ground import standing_on
 from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
+from sessiond.ingest.passes import steps_of
 from sessiond.prices import Pricer
 from sessiond.reading import tail
-from sessiond.reading.survey import Survey
+from sessiond.reading.survey import Candidate, Survey, survey
 from sessiond.reading.territory import Place, Territory, handed_files
+from sessiond.reading.tracked import Tracked, load_all
 from sessiond.service import pass_report
 from sessiond.service.notify import Heart
 from sessiond.service.startup import catch_up, reprice_if_due, writer_lock
@@ -66,6 +71,7 @@ def run(
                 store = Store(db, Pricer(settings.prices))
                 catch_up(store, sources, progress, mask=settings.mask)
             ingest = Ingest(store, exclude=settings.exclude, mask=settings.mask)
+            ingest.survives = survives
             started = time.monotonic()
             with Bar(show=not as_json) as bar:
 
@@ -76,7 +82,7 @@ def run(
                 ingest.on_progress = tell
                 ingest.walking = notes
                 summary = ingest.reconcile(places, roots=not targets)
-            if not targets and ingest.is_settled():
+            if not targets and ingest.is_settled() and not ingest.untried:
                 unchanged = not summary.changed and not summary.gone
                 seen = None if summary.skipped else summary.seen
                 number = before if unchanged else None
@@ -123,6 +129,42 @@ def _leave_receipt(
     receipt.write(home, number, seen, sorted(notes.environ.asked), notes.looked)
 
 
+# -- a file over which a process died
+
+_TRIAL = "--try"
+_TRIAL_SECONDS = 60  # and one more for each megabyte
+
+
+def survives(file: Candidate) -> bool:
+    """Whether a process that reads the file, and writes nothing, comes to its end."""
+    limit = _TRIAL_SECONDS + (file.stat.size >> 20)
+    command = [*program.module("sessiond.service.one_pass"), _TRIAL, file.path]
+    try:
+        return subprocess.run(command, check=False, timeout=limit, **_SILENT).returncode == Exit.OK
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+_SILENT: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def read_alone(path: str) -> int:
+    """Read a file to its end; where memory runs out, this process is the one to go."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    home = paths.home()
+    settings = config.load(home.config_file)
+    sources = all_sources(settings)
+    places = named_places(sources, Territory(sources, handed_files(home)), [path])
+    with closing(open_reader(home.index)) as db:
+        known = load_all(db)
+        for file in survey(places, frozenset()).files:
+            source = known.get(file.path) or Tracked(file.path, file.agent.agent, file.kind)
+            for _ in steps_of(file, source, db, settle_all=True, mask=settings.mask):
+                pass
+    return Exit.OK
+
+
 def named_places(
     sources: Sequence[Source], territory: Territory, targets: Sequence[str]
 ) -> list[Place]:
@@ -148,6 +190,8 @@ def main(arguments: Sequence[str]) -> int:
             sources = all_sources(config.load(paths.home().config_file))
             sys.stdout.writelines(f"{place.path}\n" for place in Territory(sources).places)
             return Exit.OK
+        if arguments[:1] == [_TRIAL]:
+            return read_alone(arguments[1])
         logging.basicConfig(format="sessiond: %(message)s")  # warnings, on stderr
         paths_given = [one for one in arguments if not one.startswith("--")]
         quiet = unless_running or "--quiet" in arguments
