@@ -20,8 +20,7 @@ BUDGET = 1700  # characters of what followed
 MOST = 120  # events after a failure that are looked at
 _TOLD = 40  # of them told
 _PROMPTS = 2  # a person's, after which the talk is of something else
-_PIECE = 700  # characters of one piece, at most
-_LEAST = 90  # and at least, so that each says something
+_LEAST = 140  # characters of a piece, so that it says something
 _FIRST = 0.7  # of the pieces that find room; the others are the last ones
 _READ = 4000
 _EVENTS = (
@@ -199,7 +198,7 @@ def _fitted(pieces: list[str], budget: int) -> str:
     if len(pieces) > most:
         first = max(1, int(most * _FIRST))
         pieces = pieces[:first] + pieces[len(pieces) - (most - first) :]
-    longest = _PIECE
+    longest = budget
     while longest > _LEAST and sum(min(len(p), longest) + 1 for p in pieces) > budget:
         longest -= 10
     return "\n".join(_cut(piece, longest) for piece in pieces)[:budget]

@@ -111,8 +111,8 @@ def names_error(line: str) -> bool:
 def is_pasted(text: str) -> bool:
     """Whether a text looks like the output of a program that failed, and not like a question."""
     head = text.strip()[:_HEAD]
-    if head.endswith("?"):
-        return False
+    if head.endswith("?"):  # what is asked about it
+        head = head.rpartition("\n")[0]
     if _STRONG.search(head) is not None:
         return True
     lines = head.split("\n")

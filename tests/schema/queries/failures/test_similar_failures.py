@@ -145,6 +145,7 @@ def test_what_followed_stays_within_its_budget(world):
         "go: cannot find main module, but found .git/config in /srv/tea",
         "make: *** [Makefile:3: all] Error 2",
         "thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds",
+        "How did we get rid of this?\nfatal: not a git repository\nI forgot. Do you know?",
     ],
 )
 def test_errors_are_recognised(text):
