@@ -13,7 +13,7 @@ HELP = Path(__file__).parents[1] / "cli" / "sess_cli" / "help.txt"
 COMMANDS = {
     "sess": [
         "search", "recall", "lessons", "list", "show", "stats", "statusline", "import",
-        "records", "cut", "pick", "truncate", "rm", "undo", "suggest", "prune",
+        "records", "cut", "pick", "truncate", "rm", "undo", "scrub", "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "why", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",

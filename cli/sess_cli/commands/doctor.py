@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _NAME_WIDTH = 11
 _MOST_SESSIONS = 20
+_MOST_PLACES = 3
 
 
 def doctor(
@@ -44,7 +45,8 @@ def doctor(
         ),
     ] = None,
     secrets: Annotated[
-        bool, typer.Option("--secrets", help="Count secrets in sessions, by kind, instead.")
+        bool,
+        typer.Option("--secrets", help="List secrets in sessions, by kind and place, instead."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -99,12 +101,13 @@ def _write_check(terminal: Terminal, check: Check) -> None:
 
 
 class _Secrets(NamedTuple):
-    """How many secrets of each kind a session has, never the secrets themselves."""
+    """How many secrets of each kind a session has, and where; never the secrets themselves."""
 
     session: str
     agent: str
     title: str  # masked
     counts: Counter[str]
+    places: Counter[tuple[str, str]]  # kind and event
 
 
 def _secrets() -> Iterator[_Secrets]:
@@ -113,17 +116,27 @@ def _secrets() -> Iterator[_Secrets]:
 
     from sess_cli.export.story import usual_redactor
     from sess_redaction import HOME
+    from sess_schema.ids import EventId
     from sess_schema.session import Reader
 
     with fresh.open_with_sessions() as db:
         for row in Listing(every=True, limit=0).rows(db):
-            redactor = usual_redactor(home=None)
-            for entry in Reader(db, row.key).entries():
+            redactor, reader = usual_redactor(home=None), Reader(db, row.key)
+            redactor.places = Counter()
+            for entry in reader.entries():
+                redactor.place = str(entry.id)
                 for text in (entry.text, entry.input, entry.output):
                     redactor(text or "")
             counts = Counter({kind: n for kind, n in redactor.masked.items() if kind != HOME})
             if counts:
-                yield _Secrets(row.session, row.agent, redactor(row.title or ""), counts)
+                found, redactor.places = redactor.places, None
+                places = Counter(
+                    {
+                        (kind, reader.keys.short(EventId(int(at)))): n
+                        for (kind, at), n in found.items()
+                    }
+                )
+                yield _Secrets(row.session, row.agent, redactor(row.title or ""), counts, places)
 
 
 def _show_secrets(terminal: Terminal, *, as_json: bool) -> int:
@@ -131,8 +144,13 @@ def _show_secrets(terminal: Terminal, *, as_json: bool) -> int:
 
     sessions = [*_secrets()]
     if as_json:
-        for session, agent, _, counts in sessions:
-            json_line({"session": session, "agent": agent, "secrets": dict(counts)})
+        for session, agent, _, counts, places in sessions:
+            listed = [
+                {"kind": kind, "event": event, "times": times}
+                for (kind, event), times in places.items()
+            ]
+            told = {"session": session, "agent": agent, "secrets": dict(counts), "places": listed}
+            json_line(told)
     elif not sessions:
         terminal.write("no secrets found")
     else:
@@ -141,9 +159,17 @@ def _show_secrets(terminal: Terminal, *, as_json: bool) -> int:
             terminal.write(f"{count:>7,}  {kind}")
         terminal.write("")
         sessions.sort(key=lambda one: -one.counts.total())
-        for session, _, title, counts in sessions[:_MOST_SESSIONS]:
-            terminal.write(terminal.line(f"{counts.total():>7,}  {session}  {title}"))
+        for session, _, title, counts, places in sessions[:_MOST_SESSIONS]:
+            terminal.write(f"{counts.total():>7,}  " + terminal.line(f"{session}  {title}"))
+            for kind, event in [*places][:_MOST_PLACES]:
+                terminal.write(terminal.style(f"           #{event}  {kind}", "dim"))
+            if len(places) > _MOST_PLACES:
+                rest = (
+                    f"           and {len(places) - _MOST_PLACES:,} more events; --json lists all"
+                )
+                terminal.write(terminal.style(rest, "dim"))
         if len(sessions) > _MOST_SESSIONS:
             more = len(sessions) - _MOST_SESSIONS
             terminal.write(f"and {more:,} more sessions; --json lists all")
+        say(f"hint: `sess scrub {sessions[0].session} --dry-run` masks them in the transcript")
     return Exit.OK if sessions else Exit.NOTHING_FOUND

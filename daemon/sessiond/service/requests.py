@@ -34,11 +34,17 @@ log = logging.getLogger("sessiond")
 WAIT_FOR_SYNC = 30.0
 
 
-def _forget(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
+def _forget(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
     from sessiond.writing.forget import forget  # rare
 
-    done = forget(store, [SessionId(key) for key in request["sessions"]])
+    again = request.get("again") is True
+    done = forget(store, [SessionId(key) for key in request["sessions"]], again=again)
     territory.discard_forgotten(paths.home(), store.db)
+    if again:
+        home = paths.home()
+        sources = all_sources(config.load(home.config_file))
+        ingest.forget_state()
+        ingest.reconcile(Territory(sources, territory.handed_files(home)).places)
     return done
 
 

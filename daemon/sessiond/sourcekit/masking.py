@@ -8,20 +8,17 @@ searched for secrets is masked as a whole.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tempfile
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from sess_common import decode
-from sess_redaction import Occurrences, find, is_secret_member, means_secret
-from sess_redaction.names import PASSWORD
+from sess_redaction import Occurrences
+from sess_redaction.raw import Search, Span, covered
 from sess_redaction.redactor import rules
 from sess_schema import archive
 from sess_schema.archive import hidden_bytes
@@ -31,13 +28,6 @@ from sessiond.sourcekit.base import NOTHING, Conversation, Event, Record, Result
 LONGEST = 32 << 20  # bytes that are searched at once
 _MOST_PASSES = 8
 _MOST_LOGS = 64
-_LEAST = 6  # characters of a string that may hold a secret of its own
-_STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s*+:\s*+)?', re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_HALF = "\ufffd"  # stands for half a character
-
-Span = tuple[int, int]
 
 
 class Masker:
@@ -45,14 +35,13 @@ class Masker:
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self.patterns = list(patterns)
-        self._rules = rules(patterns)
-        self._known: Occurrences | None = None  # what was found, to find it again
+        self._search = Search(rules(patterns))
         self._logs: dict[str, Masker] = {}  # by path: those that are being written
 
     def remembering(self) -> Masker:
         """One that masks what it has found wherever it occurs from then on."""
         masker = Masker(self.patterns)
-        masker._known = Occurrences()
+        masker._search.known = Occurrences()
         return masker
 
     def of_log(self, path: str, fd: int, offset: int) -> Masker:
@@ -77,7 +66,7 @@ class Masker:
         structured = _is_json(data)
         for _ in range(_MOST_PASSES):  # a mask changes what is around it
             before = text
-            text = _covered(text, (self._in_json if structured else self._found)(text))
+            text = covered(text, (self._search.in_json if structured else self._found)(text))
             if text == before:
                 break
         masked = text.encode("utf-8", "surrogateescape")
@@ -110,39 +99,7 @@ class Masker:
             return os.dup(copy.fileno())
 
     def _found(self, text: str) -> list[Span]:
-        found = find(text, self._rules)
-        if self._known is not None:
-            for begin, end, kind in found:
-                self._known.add(kind, text[begin:end])
-            found += self._known.find(text)
-        return [(begin, end) for begin, end, _ in found]
-
-    def _in_json(self, text: str) -> list[Span]:
-        """What is found in the text as it stands, in each string, and by the names of members."""
-        outer = self._found(text)
-        spans: list[Span] = []
-        name, after_name, at = "", -1, 0
-        for string in _STRING.finditer(text):
-            begin, end = string.span(1)
-            while at < len(outer) and outer[at][1] <= begin:
-                at += 1
-            inner = [*_within(outer, at, begin, end)]
-            if end - begin >= _LEAST:
-                own = name if after_name == string.start() and string[2] is None else ""
-                inner += self._in_string(string[1], begin, own)
-            if string[2] is not None:
-                name, after_name = string[1], string.end()
-            if inner:
-                spans += _whole_escapes(string[1], begin, inner)
-        return spans
-
-    def _in_string(self, text: str, begin: int, name: str) -> list[Span]:
-        if name and means_secret(name) and is_secret_member(name, _decoded(text)):
-            if self._known is not None:
-                self._known.add(PASSWORD, _decoded(text))
-            return [(begin, begin + len(text))]
-        plain, place = _unescaped(text)
-        return [(begin + place(first), begin + place(last)) for first, last in self._found(plain)]
+        return self._search.in_text(text)
 
     # -- what was made of them
 
@@ -151,7 +108,7 @@ class Masker:
             return archive.MASK_SIGN * len(text)
         for _ in range(_MOST_PASSES):
             before = text
-            text = _covered(text, self._found(text))
+            text = covered(text, self._found(text))
             if text == before:
                 break
         return text
@@ -226,80 +183,3 @@ def _is_json(data: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return True
-
-
-def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
-    """A string as it is meant, and where each of its characters is in what is written."""
-    pieces, plain, written = list[str](), [0], [0]  # the ends of escapes
-    for one in _ESCAPE.finditer(text) if "\\" in text else ():
-        before = text[written[-1] : one.start()]
-        pieces += before, _meant(one)
-        plain.append(plain[-1] + len(before) + 1)
-        written.append(one.end())
-
-    def place(at: int) -> int:
-        last = bisect_right(plain, at) - 1
-        return written[last] + at - plain[last]
-
-    return "".join((*pieces, text[written[-1] :])), place
-
-
-def _meant(escape: re.Match[str]) -> str:
-    if escape[1] is None:
-        return _MEANT.get(escape[2], escape[2])
-    character = chr(int(escape[1], 16))
-    return _HALF if "\ud800" <= character <= "\udfff" else character
-
-
-def _decoded(text: str) -> str:
-    return str(json.loads(f'"{text}"', strict=False)) if "\\" in text else text
-
-
-def _covered(text: str, spans: list[Span]) -> str:
-    """The text with stars instead, as many as there were bytes."""
-    pieces: list[str] = []
-    done = 0
-    for begin, end in _joined(spans):
-        size = sum(map(_size, text[begin:end]))
-        if size >= archive.SHORTEST_MASK:
-            pieces += (text[done:begin], archive.MASK_SIGN * size)
-            done = end
-    return "".join((*pieces, text[done:])) if pieces else text
-
-
-def _joined(spans: list[Span]) -> list[Span]:
-    """In order, each as far as those reach that overlap it."""
-    whole: list[Span] = []
-    for begin, end in sorted(spans):
-        if whole and begin <= whole[-1][1]:
-            whole[-1] = whole[-1][0], max(whole[-1][1], end)
-        else:
-            whole.append((begin, end))
-    return whole
-
-
-def _size(character: str) -> int:
-    """In UTF-8; a byte that is none was decoded as half a surrogate pair."""
-    return 1 if "\udc80" <= character <= "\udcff" else len(character.encode("utf-8", "replace"))
-
-
-def _within(spans: list[Span], at: int, begin: int, end: int) -> Iterator[Span]:
-    """The parts that lie between two places of the spans from number `at` on."""
-    while at < len(spans) and spans[at][0] < end:
-        yield max(spans[at][0], begin), min(spans[at][1], end)
-        at += 1
-
-
-def _whole_escapes(text: str, begin: int, spans: list[Span]) -> Iterator[Span]:
-    """Extended so that no escape sequence of a string is cut in two."""
-    if "\\" not in text:
-        yield from spans
-        return
-    escapes = [(begin + one.start(), begin + one.end()) for one in _ESCAPE.finditer(text)]
-    for first, last in spans:
-        before = escapes[max(0, bisect_left(escapes, (first,)) - 1)]
-        after = escapes[max(0, bisect_left(escapes, (last,)) - 1)]
-        yield (
-            before[0] if before[0] < first < before[1] else first,
-            after[1] if after[0] < last < after[1] else last,
-        )

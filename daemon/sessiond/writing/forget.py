@@ -23,8 +23,8 @@ _WITH_SUBAGENTS = (
 )
 
 
-def forget(store: Store, sessions: list[SessionId]) -> dict[str, Any]:
-    """Delete the sessions and their subagents."""
+def forget(store: Store, sessions: list[SessionId], *, again: bool = False) -> dict[str, Any]:
+    """Delete the sessions and their subagents; `again`: what is in their files is read anew."""
     db = store.db
     doomed = [key for (key,) in db.execute(_WITH_SUBAGENTS, (str(sessions),))]
     ids = ",".join(map(str, doomed))
@@ -35,7 +35,7 @@ def forget(store: Store, sessions: list[SessionId]) -> dict[str, Any]:
     db.execute("INSERT INTO event_index (event_index, rank) VALUES ('secure-delete', 1)")
     store.begin()
     try:
-        shared = _delete(store, ids)
+        shared = _delete(store, ids, again=again)
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, '')", (TO_WIPE,))
         store.commit(flushed=True)
     except BaseException:
@@ -45,7 +45,7 @@ def forget(store: Store, sessions: list[SessionId]) -> dict[str, Any]:
     return {"sessions": exists, "shared": shared}
 
 
-def _delete(store: Store, ids: str) -> list[str]:
+def _delete(store: Store, ids: str, *, again: bool) -> list[str]:
     """Return the files that also belong to sessions that stay."""
     db, transaction = store.db, store.transaction
     members = f"SELECT source_id FROM session_sources WHERE session_id IN ({ids})"
@@ -82,6 +82,8 @@ def _delete(store: Store, ids: str) -> list[str]:
     for table in ("usage", "leaf_titles", "session_sources"):
         db.execute(f"DELETE FROM {table} WHERE session_id IN ({ids})")
     db.execute(f"DELETE FROM events WHERE session_id IN ({ids})")
+    if again:
+        db.execute(f"DELETE FROM sources WHERE id IN ({gone})")
     db.execute(
         "UPDATE sources SET state = ?, state_since = ?, error = NULL, parser_state = NULL,"
         " offset = 0, lines = 0, blank_lines = 0, head_hash = NULL, tail_hash = NULL,"
