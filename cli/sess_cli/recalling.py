@@ -43,6 +43,7 @@ class Answer:
     filters: Mapping[str, object]
     prefer: str | None
     not_session: str | None
+    error: bool | None = None
     limit: int = 20
     max_tokens: int | None = None
     utc: bool = False
@@ -59,7 +60,9 @@ class Answer:
         for name, given in self.filters.items():
             values = given if isinstance(given, list) else [given] if given is not None else []
             filters += [Filter(name, str(value)) for value in values]
-        options = Options(filters, self.prefer, self.not_session, self.limit, utc=self.utc)
+        options = Options(
+            filters, self.prefer, self.not_session, self.error, self.limit, utc=self.utc
+        )
         if self.max_tokens is not None:
             room = self.max_tokens * _BYTES_PER_TOKEN // _PLACES - _HEAD
             options.quoted = max(_LEAST, min(options.quoted, room // 3))

@@ -174,6 +174,7 @@ def hit(match: Hit, key: str, path: str | None, line: int | None) -> dict[str, A
         "line": line,
         "score": float(f"{match.score:.10g}"),
         "superseded": bool(match.retired),
+        "tier": match.tier,
     }
 
 

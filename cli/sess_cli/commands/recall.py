@@ -44,6 +44,13 @@ def recall(
             metavar="ID", help="Leave out this session, and what is younger than ten minutes."
         ),
     ] = None,
+    error: Annotated[
+        bool | None,
+        typer.Option(
+            "--error/--no-error",
+            help="QUESTION is an error that was pasted, which is otherwise recognised.",
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option("-n", "--limit", min=1, metavar="N", help="Show at most N places.")
     ] = 20,
@@ -70,7 +77,7 @@ def recall(
         raise SessError("no question", hint="`sess recall why did the deployment fail`")
     filters = {"agent": agent, "session": session, "since": since, "until": until}
     answer = Answer(
-        question, filters, project, not_session, limit=limit, max_tokens=max_tokens, utc=utc
+        question, filters, project, not_session, error, limit=limit, max_tokens=max_tokens, utc=utc
     )
     with fresh.open_with_sessions(sync=not no_sync) as db, db:
         places = answer.write(db, as_json=as_json)

@@ -86,6 +86,9 @@ def search(
         bool,
         typer.Option("--tools-only", help="Find WORDS as one string in tool input and output."),
     ] = False,
+    all_words: Annotated[
+        bool, typer.Option("--all-words", help="Only events with all words, however few.")
+    ] = False,
     sort: Annotated[
         str, typer.Option(metavar="ORDER", help="Order by relevance, newest or oldest.")
     ] = "relevance",
@@ -159,12 +162,12 @@ def search(
     """Search all sessions, best match first.
 
     Searches prompts, answers, thinking, commands, tool input and full tool
-    output. All words must occur in the same event. Filters also work inside
-    WORDS: tool:Bash is:error since:7d -file:*.md. Exits with 1 if nothing is
-    found.
+    output. All words must occur in the same event; where they do in fewer than
+    three, events with most of them follow. Filters also work inside WORDS:
+    tool:Bash is:error since:7d -file:*.md. Exits with 1 if nothing is found.
     """
     from sess_cli.search import saved_searches
-    from sess_cli.search.run import OutputOptions, perform
+    from sess_cli.search.run import OutputOptions, loosely, perform
     from sess_schema.queries.search import Filter, Search
 
     if case and ignore_case:
@@ -191,6 +194,8 @@ def search(
         before=around if before is None else before, after=around if after is None else after,
     )  # fmt: skip
     options.check()
+    if not (all_words or options.whole_list or case or whole) and sort == "relevance":
+        request.further = loosely
     typed = saved_searches.without(context.meta["typed"], "--save")
     perform(request, options, typed, sync=not no_sync, save=save, no_pager=no_pager)
 

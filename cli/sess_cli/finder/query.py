@@ -23,7 +23,7 @@ from sess_common import times
 from sess_common.escape import safe
 from sess_schema.queries import fields, sessions
 from sess_schema.queries.fields import FIELDS, Condition, Setting
-from sess_schema.queries.search import Filter, Hit, Results, Search
+from sess_schema.queries.search import ENOUGH, Filter, Hit, Results, Search
 from sess_schema.queries.search.groups import Families
 from sess_schema.queries.search.language import And
 from sess_schema.queries.search.newest import newest
@@ -129,11 +129,12 @@ class _Wanted:
     text: str
     deviation: str | None = None
     mode: Mode = "words"
+    loosely: bool = False  # by relevance: events need not have all words
 
     @property
     def begun(self) -> str:
         """With the last word as it may go on."""
-        return open_ended(self.text) if self.mode == "words" else self.text
+        return open_ended(self.text) if self.mode == "words" and not self.loosely else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +161,18 @@ class Finding:
 
     def _answer(self, db: apsw.Connection, request: Request) -> None:
         self._cards.refresh(db)
+        few = False  # whether what was typed finds something
         for wanted in self._attempts(db, request):
+            if few and not wanted.loosely:
+                continue
             of_sessions = all(one.field in _OF_SESSIONS for one in request.filters)
             if not wanted.text.strip() and of_sessions:
                 found = self._newest_sessions(db, request, wanted)
             else:
-                found = self._events(db, request, wanted)
+                events = self._events(db, request, wanted)
+                first = wanted.text == request.text and not wanted.loosely
+                few = few or (first and 0 < events < ENOUGH)
+                found = (events > 0 and not (first and few)) or (few and wanted.loosely)
             if found:
                 return
 
@@ -182,6 +189,8 @@ class Finding:
             kept = text[: len(text) - len(short)]
             deviation = f'without "{short}", which finds nothing'
             yield _Wanted(kept if says_something(kept) else "", deviation)
+        if says_something(text):
+            yield _Wanted(text, "by relevance: not all words", loosely=True)
         nothing = Answer(request)
         self._show(nothing)
         if not says_something(text):
@@ -212,10 +221,11 @@ class Finding:
             self._show(Answer(request, newest, notes=notes, deviation=wanted.deviation))
         return bool(newest)
 
-    def _events(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> bool:
+    def _events(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> int:
+        """Show the events that match, and say how many they are."""
         for step in self._steps(db, request, wanted):
             if not step.ranked:
-                return False
+                return 0
             first = next(self._answers(db, request, step))
             self._show(replace(first, deviation=wanted.deviation))
             self._latest.pause(step.pause)
@@ -224,10 +234,18 @@ class Finding:
         self._show(answer)
         if not answer.complete:
             self._show(replace(answer, hits=step.results.count(), counted=True))
-        return True
+        return len(step.ranked)
 
     def _steps(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> Iterator[_Step]:
         results = self._search(db, request, wanted.begun, wanted.mode)
+        if wanted.loosely:
+            self._latest.pause(PAUSE)
+            from sess_schema.queries.recall.loose import loosely  # only if few are found
+
+            results = replace(results.search, further=loosely).results(db)
+            ranked = [*results.ranked()]
+            yield _Step(results, ranked if results.further else ())
+            return
         if not results.ranks or results.plan.residual is not None:
             yield from _compared(results)
             return
@@ -267,7 +285,9 @@ class Finding:
     def _answers(self, db: apsw.Connection, request: Request, step: _Step) -> Iterator[Answer]:
         """First a screenful, then everything."""
         query, matches = step.results.query, len(step.ranked)
-        leaves, all_of_them = tuple(query.wanted()), matches < MOST_HITS
+        loose = step.results.further
+        leaves = tuple(query.wanted() if loose is None else loose.leaves)
+        all_of_them = matches < MOST_HITS
         answer = Answer(request, (), leaves, query.notes, matches, all_of_them, all_of_them)
         shown: list[Conversation] = []
         lines = 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sess_cli.terminal import Terminal
+    from sess_schema.queries.recall.loose import Loose
     from sess_schema.queries.search.language import Query
     from sess_schema.queries.sessions import SessionRow
 
@@ -60,6 +61,26 @@ def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) 
         match = "matches" if relaxation.count == 1 and relaxation.counted else "match"
         command = shlex.join(["sess", "search", *relaxation.adds, *kept, relaxation.words])
         say(f"hint: {number} {match} {safe(relaxation.why)}: `{safe(command)}`")
+
+
+def note_taken_loosely(loose: Loose) -> None:
+    """Say that hits need not have all words, which words were left out, and how many match."""
+    unknown = [word.text for word in loose.words if not word.terms]
+    more = [
+        f"{what}: {', '.join(map(_short, words))}"
+        for what, words in (
+            ("in none", unknown),
+            ("too common", [word.text for word in loose.left_out]),
+        )
+        if words
+    ]
+    number = amounts.plural(loose.matched, "event")
+    verb = "has" if loose.matched == 1 else "have"
+    say(
+        f"note: few events have all words, so the rest is by relevance: {number} {verb} any of them"
+        + safe(f" ({'; '.join(more)})" if more else "")
+        + "; --all-words asks for all"
+    )
 
 
 def _not_found(db: apsw.Connection, request: Search, query: Query) -> str:
@@ -112,7 +133,8 @@ def hint_inside_words(
 
 
 def _options(typed: list[str]) -> list[str]:
-    return [option for option in typed[: typed.index("--")] if option != "--no-sync"]
+    left_out = ("--no-sync", "--all-words")
+    return [option for option in typed[: typed.index("--")] if option not in left_out]
 
 
 def named_session(db: apsw.Connection, request: Search) -> SessionRow | None:

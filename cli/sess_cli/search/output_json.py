@@ -22,7 +22,7 @@ VERSION = 2
 FIELDS = (
     "version", "session", "agent", "project", "title", "parent", "event", "ts", "ts_from", "type",
     "label", "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
-    "superseded", "before", "after",
+    "superseded", "tier", "before", "after",
 )  # fmt: skip
 # Tokenizers differ; at three bytes per token, none makes more tokens of prose or code.
 _BYTES_PER_TOKEN = 3

@@ -7,7 +7,7 @@ from itertools import islice
 from sess_cli import fresh
 from sess_cli.search import saved_searches
 from sess_cli.terminal import json_line, pager
-from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.classes import TYPE_CHECKING, dataclass, replace
 from sess_common.errors import Exit, SessError
 from sess_common.program import Ended, say
 from sess_schema.queries import sessions, sources
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
+    from sess_schema.queries.recall.loose import Loose
 
 _MOST_UNREAD = 3
 _MOST_GROUPED = 1000  # hits held in memory to be grouped
@@ -47,6 +48,11 @@ class OutputOptions:
         only = (self.json, self.fields, self.count, self.ids, self.files, self.max_tokens)
         return not any(only) and not (self.explain or self.open or self.paged)
 
+    @property
+    def whole_list(self) -> bool:
+        """Whether hits are counted, listed or paged: then none may lack a word."""
+        return self.count or self.ids or self.files or self.explain or self.paged
+
     def check(self) -> None:
         forms = {
             "--count": self.count,
@@ -70,9 +76,17 @@ class OutputOptions:
             chosen_fields(self.fields)
 
 
+def loosely(db: apsw.Connection, search: Search) -> Loose | None:
+    """What a search goes on with where few events have all words."""
+    from sess_schema.queries.recall.loose import loosely  # most searches find enough
+
+    return loosely(db, search)
+
+
 def for_words(options: list[str], words: list[str]) -> None:
     """`sess search WORDS` with no other options than --no-sync and --json."""
     request = Search(" ".join(words))
+    request.further = loosely
     request.check()
     output = OutputOptions(json="--json" in options)
     perform(request, output, [*options, "--", *words], sync="--no-sync" not in options)
@@ -95,12 +109,17 @@ def perform(
         fresh.open_with_sessions(sync=sync) as db,
         db,
     ):
-        found = _Output(db, request, options, terminal).write()
+        output = _Output(db, request, options, terminal)
+        found = output.write()
         found = found or _write_session(db, request, options, terminal)
         if not found and not options.explain:
             from sess_cli.search.hints import hint_wider_searches
 
             hint_wider_searches(db, request, typed)
+        elif output.loosely:
+            from sess_cli.search.hints import note_taken_loosely
+
+            note_taken_loosely(output.loosely)
         elif options.for_people and terminal.interactive:
             from sess_cli.search.hints import hint_inside_words
 
@@ -147,6 +166,9 @@ class _Output:
     ) -> None:
         self._db, self._request, self._options = db, request, options
         self._terminal = terminal
+        self._further: Loose | None = None
+        if request.further is not None:
+            request = replace(request, further=self._loosely)
         self._results = request.results(db)
 
     def write(self) -> bool:
@@ -171,6 +193,15 @@ class _Output:
         if options.paged:
             self._page(hits)
         return hits > 0
+
+    def _loosely(self, db: apsw.Connection, search: Search) -> Loose | None:
+        self._further = loosely(db, search)
+        return self._further
+
+    @property
+    def loosely(self) -> Loose | None:
+        """The words taken loosely, if any hit is shown that has not all of them."""
+        return self._further if self._results.further else None
 
     def _put(self, lines: Iterable[str]) -> None:
         for line in lines:

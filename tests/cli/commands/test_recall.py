@@ -42,6 +42,33 @@ def test_finds_other_forms_of_the_words(asked):
     assert shown[0]["text"].startswith("Deploying")
 
 
+def test_shows_copies_of_a_place_once(asked, world):
+    for number in range(3):
+        t = world.transcript(f"{number}8888888-8888-4888-8888-888888888888")
+        t.append(t.prompt("descale the samovar"), t.answer("Use vinegar."))
+    world.ingest()
+    assert len(asked.json("recall", "descaling a samovar")) == 1
+
+
+def test_a_pasted_error_is_told_with_what_ended_it(asked, world):
+    t = world.transcript("99999999-9999-4999-8999-999999999999")
+    t.append(
+        t.call("c1", command="make kettle"),
+        t.result(
+            "c1", "Traceback: KettleError: spout 12 is clogged at /home/a/x.py", is_error=True
+        ),
+        t.answer("Rinse the spout."),
+        t.call("c2", command="make kettle"),
+        t.result("c2", "built"),
+    )
+    world.ingest()
+    error = "Traceback: KettleError: spout 7 is clogged at /srv/b/x.py"
+    for words in ([error], ["--error", error]):
+        (place,) = asked.json("recall", *words)
+        assert "Rinse the spout" in place["answer"]
+        assert place["outcome"] == "done"
+
+
 def test_forgives_a_slip_of_typing(asked):
     assert asked.json("recall", "nested repostory")[0]["session"] == MAIN
 
@@ -49,7 +76,8 @@ def test_forgives_a_slip_of_typing(asked):
 def test_prints_a_citation_and_what_followed(asked):
     out = asked("recall", "fetching nested repositories").stdout
     assert "[11111111#" in out
-    assert "→ The host does not check out submodules" in out
+    assert "→ $ git submodule status" in out
+    assert "The host does not check out submodules" in out
 
 
 def test_leaves_the_running_session_out(asked):
@@ -65,7 +93,7 @@ def test_prefers_a_project(asked, world):
     """Of two places that say the same, the one in the project comes first."""
     for number, folder in enumerate(("-code-one", "-code-two")):
         t = world.transcript(f"{number}7777777-7777-4777-8777-777777777777", folder)
-        t.append(t.prompt("rotate the kettle certificates", cwd=f"/code/{folder[-3:]}"))
+        t.append(t.prompt(f"rotate kettle certificates {number}", cwd=f"/code/{folder[-3:]}"))
     world.ingest()
     for name in ("one", "two"):
         places = asked.json("recall", "kettle certificates", "--project", f"/code/{name}")

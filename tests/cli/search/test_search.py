@@ -39,6 +39,7 @@ def test_json_has_the_documented_fields(story, sess):
         "path": None,
         "line": None,
         "superseded": False,
+        "tier": "exact",
     }
     assert re.fullmatch("[0-9a-f]{12}", event)
     assert score > 0

@@ -280,14 +280,15 @@ def test_nothing_found_says_what_would_have_been(shop, sess):
     assert "hint: 3 events match inside words: `sess search --substring serName`" in done.stderr
     done = sess("search", "timeout", "--tool", "Edit", code=1)
     assert "hint: 4 events match without the filters: `sess search timeout`" in done.stderr
-    done = sess("search", "lock nowhere", code=1)
+    done = sess("search", "--all-words", "lock nowhere", code=1)
     assert "any of the words: `sess search 'lock OR nowhere'`" in done.stderr
     assert sess("search", "qqqqzzzz", code=1).stderr == ('nothing found: no event has "qqqqzzzz"\n')
 
 
 def test_a_question_without_a_hit_says_what_was_not_found_and_what_would_be(shop, sess):
     """However long it is, and in a pipe: words of the subject, never `how OR did OR we`."""
-    done = sess("search", "how did we fix the lock of the qqqq timeout in the shop", code=1)
+    question = "how did we fix the lock of the qqqq timeout in the shop"
+    done = sess("search", "--all-words", question, code=1)
     assert done.stdout == ""
     said, *hints = done.stderr.splitlines()
     assert said == 'nothing found: no event has all words; none at all has "fix", "qqqq", "shop"'
@@ -296,8 +297,29 @@ def test_a_question_without_a_hit_says_what_was_not_found_and_what_would_be(shop
     done = sess("search", "how did the lock", "--tool", "Bash", code=1)
     assert done.stderr.startswith("nothing found: no event that passes the filters has all words")
     assert " OR " not in done.stderr
-    both = sess("search", "timeot", "lokc", code=1).stderr
+    both = sess("search", "--all-words", "timeot", "lokc", code=1).stderr
     assert '"timeout" instead of "timeot" and "lock" instead of "lokc"' in both
+
+
+def test_a_search_goes_on_by_relevance_where_few_events_have_all_words(shop, sess):
+    """After those with all words, which keep their order; with --all-words, nothing else."""
+    exact = sess.json("search", "--all-words", "lock timeout")
+    hits = sess.json("search", "lock timeout qqqq")
+    assert {hit["tier"] for hit in hits} == {"relevance"}
+    done = sess("search", "lock timeout qqqq")
+    assert "few events have all words" in done.stderr
+    assert "(in none: qqqq)" in done.stderr
+    both = sess.json("search", "lock timeout")
+    assert both[: len(exact)] == exact
+    assert [hit["tier"] for hit in both] == ["exact"] * len(exact) + ["relevance"] * (
+        len(both) - len(exact)
+    )
+    assert (len(both) > len(exact)) == (len(exact) < 3)
+    # What counts or lists events has those with all words only, and so have operators.
+    for options in (["--count"], ["--ids"], ["-l"], ["--sort", "newest"]):
+        sess("search", *options, "lock timeout qqqq", code=1)
+    for words in ('lock "timeout qqqq"', "lock timeout -retry qqqq", "lock timeout qqqq*"):
+        sess("search", words, code=1)
 
 
 def test_a_hint_keeps_its_promise(shop, sess):

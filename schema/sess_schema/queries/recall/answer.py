@@ -1,8 +1,8 @@
-"""`recall`: the places of an index that may answer a question."""
+"""`recall`: the places of an index that may answer a question, or show what ended an error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import apsw
 
@@ -11,7 +11,8 @@ from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
 from sess_common.errors import SessError
 from sess_schema.citations import Citations
 from sess_schema.queries import fields, sessions
-from sess_schema.queries.fields import Condition, Setting
+from sess_schema.queries.fields import ANY, Condition, Setting
+from sess_schema.queries.recall.ordering import Ordering
 from sess_schema.queries.recall.places import ANSWERED, QUOTED, Passages, Stories
 from sess_schema.queries.recall.question import Question
 from sess_schema.queries.recall.ranking import Candidate, Ranking
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from sess_schema.ids import EventId, SessionId
     from sess_schema.queries.search.language import Filter
 
-PER_SESSION = 2
 PREFERENCE = 1.25  # by how much the score of a preferred project grows
 RECENT = 600_000  # milliseconds: what an agent has just said is no memory
+_SAME = 300  # characters of quote and answer, by which copies of a place are known
+_MOST_ERRORS = 5  # occurrences of an error
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class Options:
     filters: Sequence[Filter] = ()
     prefer: str | None = None  # a project whose sessions come first among equals
     not_session: str | None = None  # the running session: neither it nor what is just written
+    error: bool | None = None  # whether the text is a pasted error; None: if it looks like one
     limit: int = 20
     quoted: int = QUOTED  # characters
     answered: int = ANSWERED
@@ -68,59 +71,130 @@ class Recalled:
     places: list[Place]
     found: bool  # whether any of them seems to fit
     confidence: float
-    words: list[str]  # that were looked for
-    left_out: list[str]  # in too many events to tell anything
-    unknown: list[str]  # in no event
-    matched: int  # events with any of them
+    error: bool = False  # whether the question was a pasted error
+    words: Sequence[str] = ()  # that were looked for
+    left_out: Sequence[str] = ()  # in too many events to tell anything
+    unknown: Sequence[str] = ()  # in no event
+    matched: int = 0  # events with any of them; occurrences of an error
 
 
 def recall(db: apsw.Connection, text: str, options: Options | None = None) -> Recalled:
     """The places that may answer a question in plain words, the best first."""
     options = options or Options()
+    if options.error is not False:
+        from sess_schema.queries.failures import similar
+
+        if options.error or similar.is_error(db, text):
+            return _of_error(db, text, options)
+    return _of_question(db, text, options)
+
+
+def _of_question(db: apsw.Connection, text: str, options: Options) -> Recalled:
     search = Search(text, options.filters, utc=options.utc, now=options.now)
     question = Question(db, search.without_filters(db))
-    ranking = Ranking(db, question, _where(db, search, options))
-    chosen = _few_each(_preferred(db, ranking.best(), options), options.limit)
+    where = _where(db, search.results(db).filtered(), options)
+    ranking = Ranking(db, question, where)
+    candidates = _preferred(db, ranking.best(), options)
+    confidence = ranking.confidence(candidates)
+    places: list[Place] = []
+    told: set[str] = set()
+    for place in _told(db, ranking, candidates, options):
+        copy = " ".join(f"{place.quote[:_SAME]} {place.answer[:_SAME]}".split())
+        if copy not in told:  # forks, replays, prompts that were repeated
+            told.add(copy)
+            places.append(place)
+        if len(places) == options.limit:
+            break
+    return Recalled(
+        places,
+        bool(places) and confidence >= FOUND,
+        confidence,
+        words=[word.text for word in ranking.words],
+        left_out=[word.text for word in ranking.left_out],
+        unknown=[word.text for word in question.words if not word.terms],
+        matched=len(ranking.scores()),
+    )
+
+
+FOUND = 0.0
+
+
+def _told(
+    db: apsw.Connection, ranking: Ranking, candidates: Sequence[Candidate], options: Options
+) -> Iterator[Place]:
     terms = {
         term.text: heard.rarity * term.weight
         for heard in ranking.heard
         for term in (*heard.word.near, *heard.word.terms)
     }
     stories = Stories(db, Passages(terms))
-    cites = Citations(db)
-    places = []
-    for candidate in chosen:
-        row = sessions.by_key(db, candidate.session)
+    makes = _Places(db)
+    for ordered in Ordering(db, ranking).places(candidates):
+        candidate = ordered.candidate
         story = stories.of(candidate.event, candidate.session, options.quoted, options.answered)
-        places.append(
-            Place(
-                candidate.event,
-                cites.key(candidate.event, candidate.session),
-                row.session,
-                row.key,
-                row.agent,
-                row.project,
-                sessions.title_of(db, row),
-                row.parent,
-                candidate.ts,
-                candidate.type,
-                story.quote,
-                story.answer,
-                story.outcome,
-                candidate.score,
-                candidate.score / ranking.information if ranking.information else 0.0,
-            )
+        yield makes.of(
+            candidate,
+            (story.quote, story.answer, story.outcome),
+            ordered.score,
+            ranking.share(candidate),
         )
-    confidence = places[0].confidence if places else 0.0
-    return Recalled(
-        places,
-        bool(places),
-        confidence,
-        [word.text for word in ranking.words],
-        [word.text for word in ranking.left_out],
-        [word.text for word in question.words if not word.terms],
-        len(ranking.scores()),
+
+
+class _Places:
+    """Adds what is known of the session of a place."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._cites = Citations(db)
+
+    def of(
+        self,
+        candidate: Candidate,
+        story: tuple[str, str, str],
+        score: float,
+        confidence: float,
+    ) -> Place:
+        row = sessions.by_key(self._db, candidate.session)
+        return Place(
+            candidate.event,
+            self._cites.key(candidate.event, candidate.session),
+            row.session,
+            row.key,
+            row.agent,
+            row.project,
+            sessions.title_of(self._db, row),
+            row.parent,
+            candidate.ts,
+            candidate.type,
+            *story,
+            score,
+            confidence,
+        )
+
+
+def _of_error(db: apsw.Connection, text: str, options: Options) -> Recalled:
+    """Where the same error occurred, and what ended it."""
+    from sess_schema.queries.failures import similar
+
+    filtered = ANY
+    if options.filters:
+        search = Search("", options.filters, utc=options.utc, now=options.now)
+        filtered = search.results(db).filtered()
+    known = similar.similar(
+        db,
+        text,
+        most=min(options.limit, _MOST_ERRORS),
+        budget=options.quoted + options.answered - similar.QUOTE,
+        within=_where(db, filtered, options),
     )
+    makes = _Places(db)
+    places = []
+    for place in known.places:
+        one = place.found
+        candidate = Candidate(one.event, one.session, one.score, one.ts, one.type, None)
+        story = (one.quote, place.answer, place.outcome)
+        places.append(makes.of(candidate, story, one.score, one.share))
+    return Recalled(places, known.found, known.confidence, error=True, matched=known.times)
 
 
 def _preferred(
@@ -131,13 +205,11 @@ def _preferred(
         return candidates
     here = fields.condition(db, "project", options.prefer, Setting(options.now, utc=options.utc))
     listed = f"[{','.join(str(candidate.event) for candidate in candidates)}]"
-    preferred = {
-        event
-        for (event,) in db.execute(
-            f"SELECT e.id FROM json_each(?) j JOIN events e ON e.id = j.value WHERE {here.sql}",
-            (listed, *here.values),
-        )
-    }
+    rows = db.execute(
+        f"SELECT e.id FROM json_each(?) j JOIN events e ON e.id = j.value WHERE {here.sql}",
+        (listed, *here.values),
+    )
+    preferred = {event for (event,) in rows}
     scored = [
         replace(one, score=one.score * PREFERENCE) if one.event in preferred else one
         for one in candidates
@@ -145,20 +217,9 @@ def _preferred(
     return sorted(scored, key=lambda one: (-one.score, one.event))
 
 
-def _few_each(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """At most two of a session."""
-    per: dict[SessionId, int] = {}
-    chosen = []
-    for candidate in candidates:
-        per[candidate.session] = per.get(candidate.session, 0) + 1
-        if per[candidate.session] <= PER_SESSION:
-            chosen.append(candidate)
-    return chosen[:limit] if limit else chosen
-
-
-def _where(db: apsw.Connection, search: Search, options: Options) -> Condition:
+def _where(db: apsw.Connection, filtered: Condition, options: Options) -> Condition:
     """What every place satisfies."""
-    conditions = [search.results(db).filtered()]
+    conditions = [filtered]
     if options.not_session is not None:
         listed = f"[{','.join(map(str, _running(db, options.not_session)))}]"
         conditions += [

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import takewhile
 
 import apsw
 
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema import labels, shown
+from sess_schema.queries.failures.aftermath import Sessions, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sess_schema.ids import EventId, SessionId
 
-QUOTED = 700  # characters of what was said
-ANSWERED = 1300  # of what followed
+QUOTED = 500  # characters of what was said
+ANSWERED = 1500  # of what followed
 _READ = 100_000  # characters of a text that are looked through
 _TURN = 400  # events after a place that are looked at
-_ACTS = 6  # calls after a failed one that are told
+_TOLD = 40  # of them told
 _LEAST = 40  # characters of a passage
-_WITHOUT_PROMPT = frozenset({labels.MEMORY})
-
 _AFTER = (
-    "SELECT e.id, e.type, e.label, e.status, e.tool, e.summary, e.ts, e.kind"
+    "SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary, e.ts"
     f" FROM {shown.EVENTS}"
     f" WHERE t.session_id = ?1 AND {shown.CURRENT} AND t.source_id = ?2"
     " AND (t.offset, e.block) > (?3, ?4)"
@@ -44,22 +44,6 @@ class Story:
     quote: str
     answer: str
     outcome: str  # of its turn: done, failed, interrupted, unknown
-
-
-@dataclass(frozen=True, slots=True)
-class _Next:
-    event: EventId
-    type: str
-    label: str | None
-    status: str | None
-    tool: str | None
-    summary: str | None
-    ts: int | None
-    kind: str | None
-
-    @property
-    def prompts(self) -> bool:
-        return self.type == "user" and self.label not in _WITHOUT_PROMPT
 
 
 class Passages:
@@ -119,6 +103,7 @@ class Stories:
     def __init__(self, db: apsw.Connection, passages: Passages) -> None:
         self._db = db
         self._passages = passages
+        self._sessions = Sessions(db)
 
     def of(
         self, event: EventId, session: SessionId, quoted: int = QUOTED, answered: int = ANSWERED
@@ -130,12 +115,11 @@ class Stories:
             (event,),
         )
         after = self._after(event, session)
-        failed = status in ("error", "denied")
         if type_ == "tool_use":
             quote = self._call(tool, summary, texts, quoted)
         else:
             _, quote = self._passages.best(texts[0], quoted)
-        answer = self._answer(after, answered, acts=failed)
+        answer = self._sessions.told(after[:_TOLD], answered)
         return Story(quote, answer, outcome(type_, status, after))
 
     def _call(self, tool: str, summary: str | None, texts: Sequence[str], width: int) -> str:
@@ -152,55 +136,17 @@ class Stories:
                 left -= len(part)
         return "\n".join(lines)
 
-    def _after(self, event: EventId, session: SessionId) -> list[_Next]:
-        """What follows in the same turn."""
+    def _after(self, event: EventId, session: SessionId) -> list[Step]:
+        """What follows in the session."""
         place = self._db.execute(_PLACE, (session, event)).fetchone()
         if place is None:
             return []
-        following: list[_Next] = []
-        for row in self._db.execute(_AFTER, (session, *place)):
-            following.append(one := _Next(*row))
-            if one.prompts:
-                break
-        return following
-
-    def _answer(self, after: Sequence[_Next], width: int, *, acts: bool) -> str:
-        """What was said next that tells most, what was said last, and after an error the acts."""
-        said = [one.event for one in after if one.type == "assistant"]
-        lines: list[str] = []
-        if acts:
-            done = [one for one in after if one.type == "tool_use"][:_ACTS]
-            lines = [f"{one.tool}: {one.summary or ''}"[:120].strip() for one in done]
-        left = width - sum(map(len, lines))
-        told = [
-            (self._passages.best(text, max(_LEAST, left // 2)), at)
-            for at, text in enumerate(self._texts(said))
-            if text.strip()
-        ]
-        if told:
-            (_, best), at = max(told, key=lambda one: (one[0][0], one[1]))
-            chosen = {at: best, told[-1][1]: told[-1][0][1]}
-            if len(chosen) == 1 and len(told) > 1:
-                first = told[0]
-                chosen = {first[1]: first[0][1], **chosen}
-            lines += [chosen[at] for at in sorted(chosen)]
-        return "\n".join(lines)[:width].strip()
-
-    def _texts(self, events: Sequence[EventId]) -> list[str]:
-        listed = f"[{','.join(map(str, events))}]"
-        return [
-            text
-            for (text,) in self._db.execute(
-                f"SELECT substr(x.text, 1, {_READ}) FROM json_each(?) j"
-                " JOIN event_texts x ON x.id = j.value ORDER BY j.key",
-                (listed,),
-            )
-        ]
+        return [Step(*row) for row in self._db.execute(_AFTER, (session, *place))]
 
 
-def outcome(type_: str, status: str | None, after: Sequence[_Next]) -> str:
+def outcome(type_: str, status: str | None, after: Sequence[Step]) -> str:
     """How the turn of a place ended, as docs/numbers.md defines it."""
-    turn = [one for one in after if not one.prompts]
+    turn = [*takewhile(lambda one: not prompts(one), after)]
     acts = [(type_, status), *((one.type, one.status) for one in turn)]
     acts = [act for act in acts if act[0] in ("assistant", "tool_use")]
     stopped = any(one.label == labels.INTERRUPTED for one in turn)
@@ -209,3 +155,8 @@ def outcome(type_: str, status: str | None, after: Sequence[_Next]) -> str:
     if (turn and turn[-1].label in labels.ALARMS) or (acts and acts[-1][1] == "error"):
         return "failed"
     return "done" if acts and acts[-1][0] == "assistant" else "unknown"
+
+
+def prompts(step: Step) -> bool:
+    """Whether a person begins a turn with it."""
+    return step.type == "user" and step.label != labels.MEMORY

@@ -33,7 +33,7 @@ LEADING = 40_000  # events with the rare words that decide what is looked at
 NEARBY = 20_000  # events with terms used alike
 TOO_COMMON = 4  # a word in a quarter of all events tells nothing,
 ENOUGH_WORDS = 3  # if there are so many others
-CANDIDATES = 200
+CANDIDATES = 100
 _SQLITE_K1 = 1.2
 _SCORED = "bm25(event_index, {}) FROM event_index WHERE event_index MATCH ?"
 _SCORE = f"SELECT rowid, {_SCORED.format(', '.join(map(str, FIELD_WEIGHTS)))}"
@@ -86,6 +86,15 @@ class Ranking:
     def information(self) -> float:
         """Of the whole question."""
         return sum(word.rarity for word in self.words)
+
+    def share(self, candidate: Candidate) -> float:
+        """How much of the information of the question a place has."""
+        has = sum(heard.rarity for heard in self.heard if candidate.event in heard.times)
+        return has / self.information if self.information else 0.0
+
+    def confidence(self, candidates: Sequence[Candidate]) -> float:
+        """How well the best of them fit."""
+        return max(map(self.share, candidates), default=0.0)
 
     def _gather(self) -> None:
         looked_at = 0
@@ -181,6 +190,7 @@ class Ranking:
 def _chosen(question: Question) -> tuple[list[Word], list[Word]]:
     """The words that are ranked by, and those that are in too many events."""
     common = question.vocabulary.events / TOO_COMMON
-    known = sorted(question.known, key=lambda word: (word.events, word.text))
-    kept = [word for at, word in enumerate(known) if at < ENOUGH_WORDS or word.events <= common]
-    return kept, [word for word in known if word not in kept]
+    words = sorted(question.words, key=lambda word: (word.events, word.text))
+    known = [word for word in words if word.terms or word.near]
+    left_out = [word for word in known[ENOUGH_WORDS:] if word.events > common]
+    return [word for word in words if word not in left_out], left_out

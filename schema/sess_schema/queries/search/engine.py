@@ -27,16 +27,29 @@ from sess_schema.queries.search.terms import Matching
 from sess_schema.queries.sessions import title_for
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from collections.abc import Container
+    from typing import Any, Literal, Protocol
 
     from sess_schema.ids import EventId, SessionId
-    from sess_schema.queries.search.terms import Mode
+    from sess_schema.queries.search.terms import Leaf, Mode
 
     Sort = Literal["relevance", "newest", "oldest"]
+
+    class Further(Protocol):
+        """What a search goes on with where few events have all words."""
+
+        @property
+        def leaves(self) -> Sequence[Leaf]:
+            """What its hits may highlight."""
+
+        def ranked(self, known: Container[EventId]) -> Iterator[Ranked]:
+            """Its matches in order, without those that are known."""
+
 
 SORTS = ("relevance", "newest", "oldest")
 TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was created
 EXCERPT_WIDTH = 160
+ENOUGH = 3  # events with all words: with fewer, a search goes on by relevance
 _ALL_TEXT = "CAST(concat_ws(char(10), x.text, x.input, x.output) AS BLOB)"
 _ABOUT = (
     "e.session_id, e.type, e.label, e.tool, e.status, e.ts, e.summary, e.retired,"
@@ -72,6 +85,7 @@ class Hit:
     summary: str | None
     retired: int
     ts_from: str | None  # whose time it has, if its record has none
+    tier: str = "exact"  # or relevance: it need not have all words
 
     @property
     def field(self) -> str | None:
@@ -95,6 +109,8 @@ class Search:
     utc: bool = False
     now: int = field(default_factory=times.now_ms)
     cursor: str | None = None
+    # Goes on where few events have all words.
+    further: Callable[[apsw.Connection, Search], Further | None] | None = None
 
     def check(self) -> None:
         """Raise on a request that is invalid whatever the index, before one is opened."""
@@ -143,7 +159,7 @@ class Results:
 
     def __init__(self, db: apsw.Connection, search: Search) -> None:
         self._db = db
-        self._search = search
+        self.search = search
         self._start = self._cursor()
         search.now = self._start.now
         self.query = search._query(db, tokenizer(db))  # noqa: SLF001
@@ -156,20 +172,35 @@ class Results:
         self._last: tuple[int | None, int] | None = None
         self._read: tuple[int, tuple[list[Any], list[str]]] = (0, ([], []))
         self._sessions: dict[int, Any] = {}
+        self.further: Further | None = None  # once any hit is from there
 
     @property
     def ranks(self) -> bool:
-        return self.plan.match is not None and self._search.sort == "relevance"
+        return self.plan.match is not None and self.search.sort == "relevance"
 
     def hits(self) -> Iterator[Hit]:
         for number, ranked in enumerate(self.ranked(), 1):
             yield self.hit(ranked)
-            if number == self._search.limit:
+            if number == self.search.limit:
                 return
 
     def ranked(self) -> Iterator[Ranked]:
         """The matches in order, without texts."""
-        return self._by_pools() if self.ranks else self._by_time()
+        exact = self._by_pools() if self.ranks else self._by_time()
+        return exact if self.search.further is None else self._and_further(exact)
+
+    def _and_further(self, exact: Iterator[Ranked]) -> Iterator[Ranked]:
+        """The matches; if they are few, what has most of the words."""
+        known: set[EventId] = set()
+        for one in exact:
+            known.add(one.event)
+            yield one
+        several = len(language.plain_words(self.query)) > 1  # one word alone is what it is
+        if len(known) < ENOUGH and several and self.search.further is not None:
+            further = self.search.further(self._db, replace(self.search, further=None))
+            for one in further.ranked(known) if further else ():
+                self.further = further
+                yield one
 
     def count(self, within: Condition | None = None, most: int = 0) -> int:
         """How many events match, optionally within a condition, optionally counting to `most`."""
@@ -231,12 +262,14 @@ class Results:
     def hit(self, ranked: Ranked, width: int | None = None) -> Hit:
         about, texts = self._event(ranked.event)
         session, *event = about
-        snippet = excerpt.best(texts[:3], self._leaves, width or self._search.width)
+        leaves = self._leaves if ranked.exact or self.further is None else self.further.leaves
+        snippet = excerpt.best(texts[:3], leaves, width or self.search.width)
         if session not in self._sessions:
             self._sessions[session] = self._about(session)
-        if self._search.mode == "tools":
+        if self.search.mode == "tools":
             snippet = self._asked(snippet, event[-2], texts[2])
         event.append(self._db.execute(_TIME_FROM, (ranked.event,)).get)
+        event.append("exact" if ranked.exact else "relevance")
         return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
 
     def _about(self, session: SessionId) -> tuple[Any, ...]:
@@ -276,7 +309,7 @@ class Results:
 
     def _by_pools(self) -> Iterator[Ranked]:
         start = self._start
-        ranker = ranking.Ranker(self._db, self.plan, self._base(), self._search.now, start.top)
+        ranker = ranking.Ranker(self._db, self.plan, self._base(), self.search.now, start.top)
         early: set[EventId] = set()
         below, edge = start.below, start.edge
         given = list(start.given)
@@ -304,7 +337,7 @@ class Results:
             below, given = pool.bottom, []
 
     def _by_time(self) -> Iterator[Ranked]:
-        sort = "oldest" if self._search.sort == "oldest" else "newest"
+        sort = "oldest" if self.search.sort == "oldest" else "newest"
         if sort == "newest" and self.plan.match is not None:
             yield from self._newest()
             return
@@ -391,8 +424,8 @@ class Results:
 
     def _base(self, *within: Condition | None) -> Condition:
         """What every result satisfies: it is current, and no newer than the first page."""
-        sql, values = "1" if self._search.superseded else "e.retired = 0", list[object]()
-        if self._search.cursor is not None:
+        sql, values = "1" if self.search.superseded else "e.retired = 0", list[object]()
+        if self.search.cursor is not None:
             sql += " AND e.id <= ?"
             values.append(self._start.top)
         for condition in within:
@@ -403,12 +436,12 @@ class Results:
 
     def _condition(self, filter_: Filter) -> Condition:
         if filter_ not in self._made:
-            setting = self._search._setting()  # noqa: SLF001
+            setting = self.search._setting()  # noqa: SLF001
             self._made[filter_] = fields.condition(self._db, filter_.field, filter_.value, setting)
         return self._made[filter_]
 
     def _cursor(self) -> Cursor:
-        search = self._search
+        search = self.search
         if search.cursor is not None:
             return newest.decoded_cursor(search.cursor, search.fingerprint())
         top = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get

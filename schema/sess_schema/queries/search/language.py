@@ -154,6 +154,20 @@ def only_filters(node: Node) -> bool:
     return isinstance(node, Filter)
 
 
+def plain_words(query: Query) -> list[Term]:
+    """The words of a query that is nothing but words and filters; none if it has an operator."""
+    tree = query.tree
+    nodes = tree.nodes if isinstance(tree, And) else (tree,)
+    words = [node for node in nodes if not only_filters(node)]
+    plain = [node for node in words if isinstance(node, Term) and _plain(node)]
+    return plain if len(plain) == len(words) and not query.notes else []
+
+
+def _plain(word: Term) -> bool:
+    """Neither a flag or a bar of a pasted command, nor quoted, nor a beginning."""
+    return not (word.quoted or word.prefix or word.text[0] in "-|")
+
+
 class _Parser:
     """One pass over the lexemes, with a stack of open groups instead of recursion."""
 

@@ -55,6 +55,7 @@ class Ranked:
     ts: int | None
     session: SessionId
     score: float = 0.0
+    exact: bool = True  # whether it has all words
 
 
 @dataclass(frozen=True, slots=True)
