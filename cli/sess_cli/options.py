@@ -32,6 +32,10 @@ def of_field(name: str) -> Any:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not update the index first.")]
+# Of every command that updates the index: `parsing.expanded` adds it.
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait until all transcripts are read, however many.")
+]
 NoPager = Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")]
 Agents = Annotated[Texts, of_field("agent")]
 Projects = Annotated[Texts, of_field("project")]

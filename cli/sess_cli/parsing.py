@@ -20,6 +20,8 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from sess_cli import fresh
+from sess_cli.options import Wait
 from sess_common.errors import SessError, no_such
 
 _BEFORE = ("--debug",)  # options of `sess` itself that a command may follow
@@ -247,18 +249,23 @@ def _as_word(word: str) -> str:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with every dataclass among its parameters replaced by its fields."""
+    """The command with every dataclass among its parameters replaced by its fields.
+
+    Where it may update the index, --wait is added.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups = {
         name: (kind, get_type_hints(kind, include_extras=True))
         for name, kind in hints.items()
         if _is_dataclass(kind)
     }
-    if not groups:
+    updates = "no_sync" in hints
+    if not groups and not updates:
         return command
 
     @wraps(command)
     def run(**values: Any) -> None:
+        fresh.Answer.whole = bool(updates and values.pop("wait", False))
         for name, (kind, fields) in groups.items():
             values[name] = kind(**{field: values.pop(field) for field in fields if field in values})
         command(**values)
@@ -270,6 +277,10 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(kind, name), annotation=hint)
             for name, hint in fields.items()
         ] or [parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])]
+        if parameter.name == "no_sync":
+            parameters.append(
+                Parameter("wait", Parameter.KEYWORD_ONLY, default=False, annotation=Wait)
+            )
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__wrapped__  # it has another signature

@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # as in `typing`, whose import takes long
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PLAIN_OPTIONS = ("--no-sync", "--json")
+_PLAIN_OPTIONS = ("--no-sync", "--wait", "--json")
 _HELP_COLUMNS = 80
 _COLOURS = {"auto": "", "always": "FORCE_COLOR", "never": "NO_COLOR"}
 # Most commands end before there is any garbage; looking for it takes 10% of their time.

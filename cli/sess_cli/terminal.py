@@ -97,10 +97,14 @@ def _width() -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
+in_every_object: dict[str, Any] = {}  # fields that are about the answer as a whole
+
+
 def json_line(value: Any) -> None:
     """Write one object and flush, so that the reader of a pipe need not wait for the rest."""
     import json  # loads in half the time of orjson
 
+    value = {**value, **in_every_object} if in_every_object else value
     line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if sys.stdout.isatty():  # a pipe gets the text as it is
         line = inert(line.decode()).encode()

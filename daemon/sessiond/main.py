@@ -67,7 +67,7 @@ def start(
 
 @app.command()
 def stop() -> None:
-    """Stop the daemon cleanly."""
+    """Stop the daemon, or a load without one."""
     from sessiond.service import control
 
     raise typer.Exit(control.stop(typer.echo))

@@ -196,7 +196,7 @@ def test_a_second_first_command_waits_for_the_index(world):
         world.ingest()
         held.release()
         shown, _ = second.communicate(timeout=LIMIT)
-    assert said == "sess: waiting for the first index, which another command is making\n"
+    assert said == "sess: waiting for the index, which another command is making\n"
     assert second.returncode == 0
     assert "some words" in shown
 
@@ -246,13 +246,13 @@ def test_a_daemon_that_makes_the_first_index_is_waited_for(world):
         world.ingest()
         shown, _ = second.communicate(timeout=LIMIT)
     held.release()
-    assert said == "sess: waiting for the first index, which sessiond is making\n"
+    assert said == "sess: waiting for the index, which sessiond is making\n"
     assert second.returncode == 0
     assert "some words" in shown
 
 
 def test_a_first_index_is_taken_over_from_a_command_that_died(world):
-    """The half that it left has one session; the answer has both."""
+    """The half that it left has one session; the answer of who waits has both."""
     for number in (1, 2):
         t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
         t.append(t.prompt("some words"))
@@ -262,7 +262,7 @@ def test_a_first_index_is_taken_over_from_a_command_that_died(world):
     held = must(lock.acquire(world.state / "sessiond.lock"))
     held.describe(mode="sync", version=__version__)
     with subprocess.Popen(
-        [BIN / "sess", "search", "words", "--json"], env=world.env, text=True,
+        [BIN / "sess", "search", "words", "--json", "--wait"], env=world.env, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as second:  # fmt: skip
         must(second.stderr).readline()
@@ -287,18 +287,20 @@ def test_a_first_index_that_cannot_go_on_is_not_waited_for(world):
         heart.close()
         held.release()
     assert "some words" in done.stdout
-    assert "sess: the first index is not complete: the disk is full\n" in done.stderr
+    assert done.stderr == (
+        "sess: the index is not complete; the rest cannot be read: the disk is full\n"
+    )
 
 
 def test_a_real_daemon_making_its_first_index_hides_no_session(world):
-    """A command started at once finds what the daemon reads last."""
+    """A command that waits finds what the daemon reads last."""
     for number in range(40):
         t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
         t.append(*(t.prompt(f"some words {n} {'filling ' * 40}") for n in range(40)))
     daemon = world.start()
     try:
         wait_until(lambda: lock.is_held(world.state / "sessiond.lock"))
-        done = world.run("sess", "list", "--json", "--limit", "0", check=0)
+        done = world.run("sess", "list", "--wait", "--json", "--limit", "0", check=0)
     finally:
         daemon.terminate()
         daemon.wait(LIMIT)

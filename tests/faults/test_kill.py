@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -11,8 +12,10 @@ import time
 import pytest
 from tests.at_length import amount, count, seeds
 from tests.daemon.ingest.test_masking import KEY, everything, ingest
+from tests.daemon.writing.test_order import conversation, written
 from tests.waiting import let_it_write
 
+from sessiond.ingest import passes
 from sessiond.sourcekit.masking import Masker
 
 
@@ -89,3 +92,58 @@ def test_a_secret_is_masked_whenever_the_daemon_is_killed(world, tmp_path, seed)
     assert KEY[:20].encode() not in everything(world)
     assert_as_undisturbed(world, tmp_path, Masker())
     assert KEY[:20].encode() not in everything(world)
+
+
+def killed_load(world, monkeypatch, rng):
+    """Load what is there, committing each step, and die after some commits; whether it died."""
+    told, ready = os.pipe()
+    child = os.fork()
+    if child == 0:
+        commit = passes.Ingest._commit
+
+        def committed(self, *arguments):
+            commit(self, *arguments)
+            os.write(ready, b".")
+
+        monkeypatch.setattr(passes.Ingest, "_commit", committed)
+        monkeypatch.setattr(passes, "FIRST_COMMITS", (0,) * 1000)
+        try:
+            world.ingest()
+        finally:
+            os._exit(0)
+    os.close(ready)
+    for _ in range(rng.randint(0, 4)):
+        os.read(told, 1)  # or it has ended
+    time.sleep(rng.random() * 0.02)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(told)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.parametrize("seed", seeds(2, 12))
+def test_a_first_load_killed_at_any_point_goes_on_to_the_same_end(
+    world, tmp_path, monkeypatch, seed
+):
+    """Also if it is killed in each file, and if files are read in the opposite order."""
+    rng = random.Random(seed)
+    for number, (session, lines) in enumerate(sorted(conversation(world, rng).items())):
+        transcript = written(world, session)
+        transcript.append(*lines, transcript.prompt("long " * rng.choice([1, 300_000])))
+        os.utime(transcript.path, (1.7e9 + number, 1.7e9 + number))
+    for _ in range(amount(12, 40)):
+        count("kills of a first load", killed_load(world, monkeypatch, rng))
+    world.run("sessiond", "sync")  # a file over which two died is tried by the next one
+    world.run("sessiond", "sync", check=0)
+    assert world.sql("SELECT DISTINCT state FROM sources") == [("live",)]
+    clean = type(world)(tmp_path / "clean")
+    shutil.rmtree(clean.projects)
+    shutil.copytree(world.projects, clean.projects)
+    for path in clean.projects.rglob("*.jsonl"):
+        turned = 3.4e9 - path.stat().st_mtime
+        os.utime(path, (turned, turned))
+    clean.ingest()
+    world.check()
+    disturbed, undisturbed = world.dump(), clean.dump()
+    for part, rows in undisturbed.items():
+        assert disturbed[part] == rows, part

@@ -106,7 +106,7 @@ def backup(
 
     home = paths.home()
     path = Path(os.path.expanduser(target))
-    with fresh.open_index(sync=not no_sync):
+    with fresh.open_index(sync=not no_sync, whole=True):
         pass
     with closing(open_reader(home.index)) as db, progress_line() as progress:
         try:

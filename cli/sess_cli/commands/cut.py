@@ -63,7 +63,7 @@ def cut(
 
     if not (numbers or match or event):
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
-    with fresh.open_with_sessions() as db:
+    with fresh.open_with_sessions(whole=True) as db:
         target = cutting.find_target(db, session, options.source)
 
         def plan(db: apsw.Connection) -> Cut:
@@ -128,7 +128,7 @@ def truncate(
     from sess_cli.edit.whole_files import checked_id
     from sess_schema.queries import transcripts
 
-    with fresh.open_with_sessions() as db:
+    with fresh.open_with_sessions(whole=True) as db:
         target = cutting.find_target(db, checked_id(session), options.source)
 
     def plan(db: apsw.Connection) -> Cut:
@@ -164,7 +164,7 @@ def pick(
     from sess_cli.edit import cutting, running
     from sess_schema.queries import transcripts
 
-    with fresh.open_with_sessions() as db:
+    with fresh.open_with_sessions(whole=True) as db:
         target = cutting.find_target(db, session, source)
         marks = _marks(db, target, transcripts.read(db, target.source), suggest=not no_suggest)
         marks.relink, marks.force = relink, force

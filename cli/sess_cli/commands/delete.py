@@ -41,7 +41,7 @@ def rm(
     """
     from sess_cli.edit import running, whole_files
 
-    with fresh.open_with_sessions() as db:
+    with fresh.open_with_sessions(whole=True) as db:
         row = sessions.resolve(db, whole_files.checked_id(session))
         removal = whole_files.planned_removal(db, row)
         if not as_json:
@@ -91,7 +91,7 @@ def prune(which: DeletionOptions, *, as_json: AsJson = False) -> None:
     from sess_cli.edit import whole_files
 
     which.check("prune")
-    with fresh.open_with_sessions() as db:
+    with fresh.open_with_sessions(whole=True) as db:
         files, shared = whole_files.files_of(db, which.rows(db))
         for path in shared:
             say(f'note: "{path}" also has other sessions, so it stays')
@@ -155,7 +155,7 @@ def forget(which: DeletionOptions, *, no_sync: NoSync = False) -> None:
     from sess_common import requests
 
     which.check("forget")
-    with fresh.open_with_sessions(sync=not no_sync) as db:
+    with fresh.open_with_sessions(sync=not no_sync, whole=True) as db:
         chosen = which.rows(db)
         if not chosen:
             raise SessError("no session matches", code=Exit.NOTHING_FOUND)

@@ -94,7 +94,7 @@ def _chosen(name: str | None, *, redo: bool) -> Edit:
 
 def _session(name: str) -> str:
     try:
-        with fresh.open_with_sessions() as db:
+        with fresh.open_with_sessions(whole=True) as db:
             return sessions.resolve(db, name).session
     except SessError as error:
         if error.message.startswith("no such session"):

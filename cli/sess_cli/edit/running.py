@@ -137,7 +137,7 @@ def _write_json(cut: Cut, edit: Edit | None = None) -> None:
 
 def index_now(path: str) -> None:
     """Index a file now: the daemon does if it runs, else a process made for it."""
-    with fresh.open_index():
+    with fresh.open_index(whole=True):
         pass
     wait_until_read(path)
 

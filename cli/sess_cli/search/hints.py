@@ -133,7 +133,7 @@ def hint_inside_words(
 
 
 def _options(typed: list[str]) -> list[str]:
-    left_out = ("--no-sync", "--all-words")
+    left_out = ("--no-sync", "--wait", "--all-words")
     return [option for option in typed[: typed.index("--")] if option not in left_out]
 
 

@@ -84,7 +84,8 @@ def loosely(db: apsw.Connection, search: Search) -> Loose | None:
 
 
 def for_words(options: list[str], words: list[str]) -> None:
-    """`sess search WORDS` with no other options than --no-sync and --json."""
+    """`sess search WORDS` with no other options than --no-sync, --wait and --json."""
+    fresh.Answer.whole = "--wait" in options
     request = Search(" ".join(words))
     request.further = loosely
     request.check()

@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 DIGEST_SHARE = 0.1  # of the time of a pass; those of a first load take half of that
 DIGEST_SECONDS = 0.1  # at least
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
+FIRST_COMMITS = (0.3, 0.7, 1.2)  # seconds: whoever waits gets an answer from the newest files
+READ_MEANWHILE = 1 << 20  # bytes, until the second process has started
+LOOK_AGAIN = 5.0  # seconds of a long walk after which what was just written is read first
+_LOOK_SHARE = 0.05  # of the time, at most
+_CLOCK_SLACK = 2_000_000_000  # nanoseconds; another machine may have the files
 _MERGED_AT_ONCE = 64  # pages of full text
 DIED = "sessiond died while it read this file"
 RETRY_AFTER = 3600  # seconds: something else may have killed it
@@ -72,9 +77,11 @@ class Ingest(StepWriter):
         self.untried: set[str] = set()  # parked in this pass: the next one tries again
         # Whether a process of its own can read the file, which somebody may have killed before.
         self.survives: Callable[[Candidate], bool] = lambda _file: False
+        self._suspect: str | None = None  # committed step by step: a kill undoes little
         self._recheck = Recheck()
         self.walking: AbstractContextManager[Any] = nullcontext()  # around each walk
         self.walked = Survey()
+        self._walk: Walk | None = None  # of all places, while it goes on
 
     @property
     def tracked(self) -> dict[str, Tracked]:
@@ -107,16 +114,19 @@ class Ingest(StepWriter):
 
         Roots may be missing. Other places were asked for by name: parked files get another try.
         """
+        walk = Walk(places, roots=roots)
         with self.walking:
-            there = [place for place in places if not roots or disk.lexists(place.path)]
-            outer = frozenset(place.path for place in places) if roots else frozenset()
-            self.walked = seen = survey(there, outer)
+            self.walked = seen = walk.look()
         if roots:
             with self._undone_on_error():
                 if compare_rules(self._store.db, self.exclude):
                     self.forget_state()
                 self._recheck.some(self._store.db, self.tracked)
-        summary = self.ingest(seen, force=force, retry=not roots)
+        self._walk = walk if roots else None
+        try:
+            summary = self.ingest(seen, force=force, retry=not roots)
+        finally:
+            self._walk = None
         with self._undone_on_error():
             if summary.read_bytes > BULK:
                 self._merge_words(all_in_one=sources.is_first_walk_unfinished(self._store.db))
@@ -129,7 +139,7 @@ class Ingest(StepWriter):
                     if s.state == tracked.PARKED
                 ]
                 sources.keep_skipped(self._store.db, [*parked, *summary.skipped])
-                sources.end_first_walk(self._store.db)
+                sources.end_walk(self._store.db)
         return summary
 
     def is_settled(self) -> bool:
@@ -227,6 +237,7 @@ class Ingest(StepWriter):
         for file in seen.files:
             if file.path == left.path and left.is_suspect():
                 source = self.tracked.setdefault(file.path, self._known.of(file))
+                self._suspect = file.path
                 source.failures = max(source.failures, tracked.PARK_AFTER - 2)
                 with self._store.db:
                     self._count_crash(source, file.stat, DIED)
@@ -259,21 +270,62 @@ class Ingest(StepWriter):
         gc.freeze()  # what is there before stays: the collections below need not look at it
         try:
             with self._undone_on_error():
-                for step in self._read(files):
-                    with self._batch.step(step):
-                        self._write(step, summary)
-                    if self._batch.is_due(step):
-                        self._batch.commit()
-                        gc.collect()  # the parts of a transaction know it, and it them
-                        self._write_note(step.file, step.row)
-                    if self.stop.is_set():
-                        break
-                self._batch.commit()
+                self._write_all(self._read(files), files, summary)
                 self._digest(time.process_time() - started)
         finally:
             self._note.clear()
             gc.unfreeze()
             gc.enable()
+
+    def _write_all(
+        self, read: Iterator[Step], files: Sequence[Candidate], summary: Summary
+    ) -> None:
+        began, soon = time.monotonic(), list(FIRST_COMMITS)
+        for step in read:
+            with self._batch.step(step):
+                self._write(step, summary)
+            early = soon and time.monotonic() - began > soon[0]
+            if early or self._batch.is_due(step) or step.file.path == self._suspect:
+                del soon[:1]
+                self._commit(step.file, files, summary)
+                self._write_note(step.file, step.row)
+            if self.stop.is_set():
+                break
+        self._batch.commit()
+
+    def _commit(self, at: Candidate, files: Sequence[Candidate], summary: Summary) -> None:
+        """Commit what was read up to a file, and read what was written meanwhile."""
+        walk = self._walk
+        if walk is not None and summary.total_bytes > BULK:
+            sources.note_coverage(self._store.db, self._coverage(at, files, summary))
+        self._batch.commit()
+        gc.collect()  # the parts of a transaction know it, and it them
+        if walk is None or not walk.is_due() or self.stop.is_set():
+            return
+        self._walk = None  # of what is new now, nothing is newer
+        try:
+            changed = [
+                file
+                for file in walk.look_for_newer()
+                if file.path != at.path
+                and not self.exclude.has_path(file.path)
+                and self._changed(file)
+            ]
+            summary.total_bytes += sum(map(self._known.unread, changed))
+            self._write_all(self._read_each(changed, None), changed, summary)
+        finally:
+            self._walk = walk
+
+    def _coverage(
+        self, at: Candidate, files: Sequence[Candidate], summary: Summary
+    ) -> sources.Coverage:
+        later = {file.agent.agent for file in files if file.kind == "database"}
+        since = 0 if at.kind == "database" else at.stat.mtime_ns
+        for file in files:  # what made trouble before comes last
+            if file.path == self._suspect != at.path:
+                since = max(since, file.stat.mtime_ns)
+        done = min(summary.read_bytes, summary.total_bytes)
+        return sources.Coverage(since // 1_000_000, done, summary.total_bytes, tuple(sorted(later)))
 
     def _merge_words(self, *, all_in_one: bool) -> None:
         """Merge the large pieces of full text that a load leaves where FTS5 puts small ones.
@@ -315,7 +367,11 @@ class Ingest(StepWriter):
         logs = [file for file in files if file.kind == "transcript"]
         if not ahead.is_possible() or sum(map(self._known.unread, logs)) < BULK:
             return None
-        known = [(file, self._known.of(file)) for file in logs]
+        known, near = list[tuple[Candidate, Tracked]](), 0
+        for file in logs:
+            near += self._known.unread(file)
+            if near > READ_MEANWHILE:
+                known.append((file, self._known.of(file)))
         return ahead.ReadAhead(known, self._store.db, settle=self._settle_all, mask=self.mask)
 
     def _read_each(self, files: Sequence[Candidate], ahead: ReadAhead | None) -> Iterator[Step]:
@@ -351,6 +407,38 @@ def steps_of(
         yield from read_document(file, source, db, mask)
     else:
         yield from read_log(file, source, db, settle_all=settle_all, mask=mask)
+
+
+class Walk:
+    """Looks at places, and again while what it saw is read."""
+
+    def __init__(self, places: Sequence[Place], *, roots: bool) -> None:
+        self._places = places
+        self._roots = roots
+        self._looked = 0
+        self._next = 0.0
+
+    def look(self) -> Survey:
+        began, self._looked = time.monotonic(), time.time_ns()
+        roots, places = self._roots, self._places
+        there = [place for place in places if not roots or disk.lexists(place.path)]
+        outer = frozenset(place.path for place in places) if roots else frozenset()
+        seen = survey(there, outer)
+        now = time.monotonic()
+        self._next = now + max(LOOK_AGAIN, (now - began) / _LOOK_SHARE)
+        return seen
+
+    def look_for_newer(self) -> list[Candidate]:
+        """What was written since the last look, except into databases, which may take minutes."""
+        before = self._looked - _CLOCK_SLACK
+        return [
+            file
+            for file in self.look().files
+            if file.kind != "database" and max(file.stat.mtime_ns, file.sidecar_ns) >= before
+        ]
+
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._next
 
 
 @dataclass(slots=True, frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from sess_common import lock, paths, program, upkeep
 from sess_common.errors import Exit, SessError
+from sessiond.service.startup import end_background
 
 Say = Callable[[str], None]
 START_SECONDS = 15.0
@@ -22,7 +23,8 @@ def start_detached(say: Say) -> int:
     """Start the daemon in a new process session and wait until it serves."""
     home = paths.home()
     home.create()
-    if lock.holder(home.lock) is not None:
+    holder = lock.holder(home.lock)
+    if holder is not None and not holder.get("background"):  # which gives way
         raise lock.already_running(home.lock)
     process = subprocess.Popen(
         [*program.module("sessiond"), "start"],
@@ -62,6 +64,9 @@ def running() -> dict[str, Any] | None:
 
 def stop(say: Say) -> int:
     holder = running()
+    if holder is None and (pid := end_background(paths.home())) is not None:
+        say(f"stopped reading in the background (pid {pid}); the next command goes on")
+        return Exit.OK
     if holder is None:
         raise SessError(
             "no daemon is running", hint="run `sessiond start --detach`", code=Exit.NO_DAEMON

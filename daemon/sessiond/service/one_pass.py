@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -49,15 +50,22 @@ def run(
     *,
     as_json: bool = False,
     quiet: bool = False,
-    wait: float = WAIT_FOR_OTHER_SYNC,
+    background: bool = False,
 ) -> int:
-    """Bring the index up to date and report what was done."""
+    """Bring the index up to date and report what was done.
+
+    `background` is for clients, who may have an answer before it ends.
+    """
     home = paths.home()
     before = receipt.last_number(home)
     heart = Heart(home.status)
     heart.wait_before_first()
-    patience = 0 if lock.daemon_runs(home.lock) else wait
-    with writer_lock(home, "sync", wait=patience) as held, closing(heart):
+    wait = 0.0 if background or lock.daemon_runs(home.lock) else WAIT_FOR_OTHER_SYNC
+    started_at = int(time.time() * 1000)
+    with (
+        writer_lock(home, "sync", wait=wait, background=background, started_at=started_at) as held,
+        closing(heart),
+    ):
         with disk.Notes() as notes:
             settings = config.load(home.config_file)
             sources = all_sources(settings, notes.environ)
@@ -81,7 +89,8 @@ def run(
 
                 ingest.on_progress = tell
                 ingest.walking = notes
-                summary = ingest.reconcile(places, roots=not targets)
+                with _ended_by_signals(ingest):
+                    summary = ingest.reconcile(places, roots=not targets)
             if not targets and ingest.is_settled() and not ingest.untried:
                 unchanged = not summary.changed and not summary.gone
                 seen = None if summary.skipped else summary.seen
@@ -90,7 +99,24 @@ def run(
             seconds = time.monotonic() - started
     roots = [place.path for place in places]
     facts = pass_report.facts_of(summary, seconds, roots)
+    if ingest.stop.is_set():
+        return Exit.INTERRUPTED
     return pass_report.tell(facts, as_json=as_json, quiet=quiet, named=bool(targets))
+
+
+@contextmanager
+def _ended_by_signals(ingest: Ingest) -> Iterator[None]:
+    """At a logout, or when another writer wants to go on, what was read is committed first."""
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has one of them
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            before[number] = signal.signal(number, lambda *_: ingest.stop.set())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -195,7 +221,7 @@ def main(arguments: Sequence[str]) -> int:
         logging.basicConfig(format="sessiond: %(message)s")  # warnings, on stderr
         paths_given = [one for one in arguments if not one.startswith("--")]
         quiet = unless_running or "--quiet" in arguments
-        return run(paths_given, quiet=quiet, wait=0 if unless_running else WAIT_FOR_OTHER_SYNC)
+        return run(paths_given, quiet=quiet, background=unless_running)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as error:

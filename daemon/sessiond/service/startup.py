@@ -6,7 +6,11 @@ They continue where they were stopped, and cost a look at `facts` when there is 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -32,24 +36,50 @@ if TYPE_CHECKING:
 
 _PRICED_BY = "priced_by"
 _PRICING_RULES = 4  # increase when the same prices give other rows
+_ENDING_SECONDS = 10.0  # it commits what it has read
 
 
 @contextmanager
 def writer_lock(
-    home: Home, mode: str, *, wait: float = 0.0, hint: str | None = None, **facts: Any
+    home: Home,
+    mode: str,
+    *,
+    wait: float = 0.0,
+    hint: str | None = None,
+    background: bool = False,
+    **facts: Any,
 ) -> Iterator[WriterLock]:
-    """Hold the lock, and let others read what for; `hint` is for who finds it taken."""
+    """Hold the lock, and let others read what for; `hint` is for who finds it taken.
+
+    A load in the background gives way to whoever does not read in the background.
+    """
     home.create()
+    if not background:
+        end_background(home)
     held = lock.acquire(home.lock, wait=wait)
     if held is None:
         running = lock.already_running(home.lock)
         running.hint = hint or running.hint
         raise running
     try:
-        held.describe(mode=mode, version=__version__, **facts)
+        held.describe(mode=mode, version=__version__, background=background, **facts)
         yield held
     finally:
         held.release()
+
+
+def end_background(home: Home) -> int | None:
+    """End a load in the background, if there is one; its process. What it has read is kept."""
+    holder = lock.holder(home.lock) or {}
+    if not holder.get("background"):
+        return None
+    pid = int(holder["pid"])
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while (lock.holder(home.lock) or {}).get("pid") == pid and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return pid
 
 
 def reprice_if_due(db: apsw.Connection, config: Config, progress: Progress = unseen) -> int:
@@ -57,7 +87,8 @@ def reprice_if_due(db: apsw.Connection, config: Config, progress: Progress = uns
     mark = f"{__version__} {_PRICING_RULES} {crc32(repr(sorted(config.prices.items())).encode())}"
     if db.execute("SELECT value FROM facts WHERE name = ?", (_PRICED_BY,)).get == mark:
         return 0
-    changed = reprice_all(db, config, progress)
+    some = db.execute("SELECT EXISTS (SELECT 1 FROM usage)").get
+    changed = reprice_all(db, config, progress) if some else 0
     dates = json.dumps(PriceTable.load(config.prices).dates)
     for fact in ((_PRICED_BY, mark), (PRICES, dates)):
         db.execute("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", fact)

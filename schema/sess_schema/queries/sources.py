@@ -1,7 +1,8 @@
 """The files behind the sessions, their state, and what walks over all places left out.
 
-Half of a first index would answer "nothing found". So a new one has a mark, which the first walk
-removes when it ends; a walk that was killed leaves it to the next one.
+Half of an index would answer "nothing found" and mean "not read yet". So a new one has a mark, and
+a long walk says in each transaction how far it has come; both go when it ends. A walk that was
+killed leaves them to the next one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _DOCUMENT = (
     " AND EXISTS (SELECT 1 FROM database_rows d JOIN records t ON t.id = d.record_id"
     " WHERE d.source_id = w.id AND d.place <> -1 AND t.source_id = p.id))"
 )
-_FIRST_FACT = "first_walk_unfinished"
+_FIRST_FACT, _COVERED_FACT = "first_walk_unfinished", "covered"
 _SKIPPED_FACT = "skipped"
 _ENTRIES = (
     "SELECT j.value ->> 0 AS path, j.value ->> 1 AS reason FROM facts f, json_each(f.value) j"
@@ -99,21 +100,56 @@ def _rows(db: apsw.Connection, rest: str, values: Sequence[object]) -> list[Sour
     return [SourceRow(*row) for row in db.execute(_SELECT + rest, tuple(values))]
 
 
-# -- what walks left out
+# -- how far a walk has come, and what walks left out
 
 
 def begin_first_walk(db: apsw.Connection) -> None:
     db.execute("INSERT INTO facts VALUES (?, '')", (_FIRST_FACT,))
 
 
-def end_first_walk(db: apsw.Connection) -> None:
-    """Everything was read once."""
-    if is_first_walk_unfinished(db):
-        db.execute("DELETE FROM facts WHERE name = ?", (_FIRST_FACT,))
+def end_walk(db: apsw.Connection) -> None:
+    """Everything is read."""
+    if db.execute("SELECT 1 FROM facts WHERE name IN (?, ?)", (_FIRST_FACT, _COVERED_FACT)).get:
+        db.execute("DELETE FROM facts WHERE name IN (?, ?)", (_FIRST_FACT, _COVERED_FACT))
 
 
 def is_first_walk_unfinished(db: apsw.Connection) -> bool:
     return db.execute("SELECT 1 FROM facts WHERE name = ?", (_FIRST_FACT,)).get is not None
+
+
+@dataclass(slots=True, frozen=True)
+class Coverage:
+    """What an index has while there is more to read: the newest sessions are read first."""
+
+    since: int | None = None  # files written after it are read; 0: all, only databases are not
+    done: int = 0  # bytes
+    total: int = 0
+    later: tuple[str, ...] = ()  # agents whose databases are not read yet
+
+
+def note_coverage(db: apsw.Connection, coverage: Coverage) -> None:
+    """In the transaction that it is about; `end_walk` forgets it."""
+    import json
+
+    text = json.dumps([coverage.since, coverage.done, coverage.total, coverage.later])
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_COVERED_FACT, text))
+
+
+def coverage(db: apsw.Connection) -> Coverage | None:
+    """What the index has; None if that is everything."""
+    facts = dict(
+        db.execute(
+            "SELECT name, value FROM facts WHERE name IN (?, ?)", (_FIRST_FACT, _COVERED_FACT)
+        )
+    )
+    if not facts:
+        return None
+    if _COVERED_FACT not in facts:
+        return Coverage()
+    import json
+
+    since, done, total, later = json.loads(facts[_COVERED_FACT])
+    return Coverage(since, done, total, tuple(later))
 
 
 def keep_skipped(db: apsw.Connection, places: Iterable[tuple[str, str]]) -> None:

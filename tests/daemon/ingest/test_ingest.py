@@ -15,7 +15,7 @@ from sess_schema.queries import sources
 from sess_schema.search_index import FAILED
 from sessiond.ingest import Ingest, passes
 from sessiond.writing import record_rows
-from sessiond.writing.transaction import Store
+from sessiond.writing.transaction import Batch, Store
 
 
 def test_a_call_is_joined_with_a_result_of_a_later_pass(world):
@@ -483,3 +483,77 @@ def test_a_load_leaves_no_pieces_of_full_text_to_merge(world, monkeypatch, first
         query = "SELECT count(*) FROM event_index WHERE event_index MATCH ?"
         found = [db.execute(query, (f"word{n}",)).get for n in (0, 5, 6, 7)]
     assert found == [1, 1, 1, 0]
+
+
+class Committed(Batch):
+    """Notes what the index says of itself after each commit."""
+
+    def __init__(self, store, said):
+        super().__init__(store)
+        self.store, self.said = store, said
+
+    def commit(self):
+        super().commit()
+        self.said.append(sources.coverage(self.store.db))
+
+
+def walked(world, on_progress=lambda _: None):
+    """A walk over two sessions, the newer first, that commits each file; what is then said."""
+    said: list[sources.Coverage | None] = []
+    for letter, when in (("a", 1_700_000_000), ("b", 1_750_000_000)):
+        t = world.transcript(f"{letter * 8}-1111-4111-8111-111111111111")
+        t.append(t.prompt("some words"))
+        os.utime(t.path, (when, when))
+    world.state.mkdir(mode=0o700)
+    with closing(opened(world.state / "index.db")) as db:
+        ingest = Ingest(Store(db))
+        ingest._batch = Committed(ingest._store, said)
+        ingest.on_progress = on_progress
+        summary = ingest.reconcile(world.places())
+        return summary, said, sources.coverage(db)
+
+
+@pytest.fixture
+def each_file(monkeypatch):
+    """Walks are long, however little there is to read, and commit after each step."""
+    monkeypatch.setattr(passes, "BULK", 0)
+    monkeypatch.setattr(passes, "FIRST_COMMITS", (0,) * 99)
+    monkeypatch.setattr(passes.Ingest, "_read_ahead", lambda *_: None)
+
+
+def test_each_commit_of_a_long_walk_says_what_the_index_has(world, each_file):
+    """Since when, and how much; with the walk it ends. The newest file is read first."""
+    summary, said, left = walked(world)
+    assert next(one.since for one in said if one.done) == 1_750_000_000_000
+    assert said[-1].since == 1_700_000_000_000
+    assert {one.total for one in said} == {summary.total_bytes}
+    assert left is None
+
+
+def test_what_is_written_during_a_long_walk_is_not_read_last(world, each_file, monkeypatch):
+    """A load of gigabytes takes minutes, and agents are at work meanwhile."""
+    monkeypatch.setattr(passes, "LOOK_AGAIN", 0)
+    monkeypatch.setattr(passes, "_LOOK_SHARE", 1e9)
+    late = world.transcript("cccccccc-1111-4111-8111-111111111111")
+
+    def write(summary):
+        if not late.path.exists():
+            late.append(late.prompt("late words"))
+
+    summary, _, _ = walked(world, write)
+    names = world.sql("SELECT substr(native_id, 1, 1) FROM sessions ORDER BY id")
+    assert names == [("b",), ("c",), ("a",)]
+    assert summary.records == 3
+    world.check()
+
+
+def test_a_walk_that_was_stopped_leaves_word_of_what_is_missing(world, each_file, monkeypatch):
+    """The next one reads the rest, and nothing twice."""
+    monkeypatch.setattr(passes.Ingest, "_commit", lambda self, *_: self.stop.set())
+    _, _, left = walked(world)
+    assert left is not None
+    assert world.sql("SELECT substr(native_id, 1, 1) FROM sessions") == [("b",)]
+    monkeypatch.undo()
+    assert world.ingest().records == 1
+    with closing(open_writer(world.state / "index.db")) as db:
+        assert sources.coverage(db) is None

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
+from tests.conftest import opened
 from tests.waiting import LIMIT
+
+from sessiond.config import Config
+from sessiond.service import startup
 
 pytestmark = pytest.mark.slow
 
@@ -27,6 +33,17 @@ def test_a_changed_configuration_prices_everything_anew(world):
     (world.state / "config.toml").unlink()
     assert world.run("sessiond", "reprice", check=0).stdout == "1 response repriced\n"
     assert cost(world) == before
+
+
+def test_an_empty_index_is_not_repriced(world):
+    """There is nothing to say before the first transcript is read."""
+    with closing(opened(world.root / "index.db")) as db:
+        said: list[str] = []
+        startup.reprice_if_due(db, Config(), said.append)
+        assert said == []
+        startup.reprice_if_due(db, Config(prices={"x": {}}), said.append)
+        assert said == []
+        assert db.execute("SELECT value FROM facts WHERE name = 'priced_by'").get
 
 
 def test_a_price_that_is_none_is_one_line(world):

@@ -139,7 +139,12 @@ def test_an_index_put_in_its_place_is_read_anew(here, tmp_path, capfd, monkeypat
     other(log)
     assert one(capfd) == 1
     passes = []
-    monkeypatch.setattr(fresh, "_sync", lambda: passes.append(1))
+
+    def sync(*_, **__):
+        passes.append(1)
+        return Exit.OK
+
+    monkeypatch.setattr(fresh, "_sync", sync)
     with fresh.open_index():
         assert not passes
     shutil.copy(tmp_path / "older.db", index)
