@@ -82,13 +82,19 @@ class File:
         lines = content.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
         if lines[-1] == "":
             lines.pop()
+        file = cls.at(path)
+        file.lines = lines
+        return file
+
+    @classmethod
+    def at(cls, path: Path) -> File:
+        """Where a path stands, whatever is there."""
         real = path.resolve()
         top = _git(real.parent, "rev-parse", "--show-toplevel")
         root = Path(top.rstrip("\n")) if top else None
-        within = str(real.relative_to(root)) if root and real.is_relative_to(root) else path.name
-        return cls(
-            path, root if within != path.name or root == real.parent else None, within, lines
-        )
+        if root is None or not real.is_relative_to(root):
+            return cls(path, None, path.name, [])
+        return cls(path, root, str(real.relative_to(root)), [])
 
 
 def _git(folder: Path, *words: str) -> str | None:
@@ -176,6 +182,13 @@ def _is_clone(path: str, names: Iterable[str], root: Path) -> bool:
         if folder != path and root.name in folder.split("/"):
             return True
     return False
+
+
+def changes_of(db: apsw.Connection, name: str) -> list[Change]:
+    """The edits of a file in the order in which they happened; it need not exist any more."""
+    path = Path(os.path.abspath(os.path.expanduser(name)))
+    file = File.at(path)
+    return _changes(db, file, _former_names(file) if file.root else [file.name])
 
 
 def origins_of(db: apsw.Connection, file: File) -> list[Line]:

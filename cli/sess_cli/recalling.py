@@ -61,7 +61,7 @@ class Answer:
             values = given if isinstance(given, list) else [given] if given is not None else []
             filters += [Filter(name, str(value)) for value in values]
         options = Options(
-            filters, self.prefer, self.not_session, self.error, self.limit, utc=self.utc
+            filters, self.prefer, self.not_session, self.error, limit=self.limit, utc=self.utc
         )
         if self.max_tokens is not None:
             room = self.max_tokens * _BYTES_PER_TOKEN // _PLACES - _HEAD

@@ -42,6 +42,8 @@ def _answer(words: list[str]) -> Callable[[], None] | None:
         return lambda: _print(text)
     if words == ["statusline"]:
         return _show_statusline
+    if words == ["mcp"]:
+        return _serve_agents
     if words in ([], ["--print-id"]):
         from sess_cli import finder
 
@@ -115,6 +117,12 @@ def _show_statusline() -> None:
     from sess_cli.statusline import show
 
     show()
+
+
+def _serve_agents() -> None:
+    from sess_cli.mcp.server import serve
+
+    serve()
 
 
 def _find(*, print_id: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import apsw
 
@@ -36,6 +36,7 @@ class Options:
     prefer: str | None = None  # a project whose sessions come first among equals
     not_session: str | None = None  # the running session: neither it nor what is just written
     error: bool | None = None  # whether the text is a pasted error; None: if it looks like one
+    leave_out: Collection[SessionId] = ()  # with them, what is just written, too
     limit: int = 20
     quoted: int = QUOTED  # characters
     answered: int = ANSWERED
@@ -220,8 +221,11 @@ def _preferred(
 def _where(db: apsw.Connection, filtered: Condition, options: Options) -> Condition:
     """What every place satisfies."""
     conditions = [filtered]
+    left_out = {*options.leave_out}
     if options.not_session is not None:
-        listed = f"[{','.join(map(str, _running(db, options.not_session)))}]"
+        left_out.update(_running(db, options.not_session))
+    if left_out or options.not_session is not None:
+        listed = f"[{','.join(map(str, left_out))}]"
         conditions += [
             Condition("e.session_id NOT IN (SELECT value FROM json_each(?))", (listed,)),
             Condition("e.ts IS NULL OR e.ts < ?", (options.now - RECENT,)),
