@@ -16,10 +16,14 @@ import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 from zlib import crc32
 
 import apsw
+
+from sess_common.classes import TYPE_CHECKING, dataclass
+
+if TYPE_CHECKING:
+    from typing import Any
 
 BYTES = 4  # reserved at the end of each page
 _HEADER = 100
@@ -149,7 +153,8 @@ def _is_sound_later(file: apsw.VFSFile, number: int, size: int) -> bool:
     return False
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Frame:
     """A page in a WAL; counted from 1."""
 
     page: int
