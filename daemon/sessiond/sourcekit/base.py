@@ -7,6 +7,7 @@ one record to the next goes into a small JSON state that commits with the rows.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -286,6 +287,7 @@ class Source:
     databases: Databases | None = None  # how to read its databases
     documents: Documents | None = None  # how to read files that are rewritten whole
     chain: Chain | None = None  # what it follows when it continues a session; None: the order
+    whole: re.Pattern[bytes] | None = None  # what its documents have, where it has logs, too
     streams: bool = False  # its documents are arrays of any size, read one element at a time
 
     def __init__(
@@ -335,9 +337,13 @@ class Source:
         if head.startswith(_SQLITE):
             return "database" if self.databases is not None else None
         reads_logs = type(self).identify is not Source.identify
-        if reads_logs and (self.documents is None or holds_lines(head)):
+        if reads_logs and (self.documents is None or holds_lines(head) or not self.is_whole(head)):
             return "transcript"
         return "document" if self.documents is not None else None
+
+    def is_whole(self, head: bytes) -> bool:
+        """Whether one JSON object is a document, not the only line of a log."""
+        return self.whole is None or self.whole.search(head) is not None
 
     def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
         """Whether a directory below a root may contain files of this agent."""

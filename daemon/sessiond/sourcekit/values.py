@@ -176,6 +176,9 @@ def scoped(session: str, native_id: str | None) -> str | None:
 NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))
 
 
+_MOST_STRANGE = 10  # blocks that are named
+
+
 def content_blocks(
     content: Any, place: str, warnings: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -185,16 +188,13 @@ def content_blocks(
     elif isinstance(content, dict):
         yield place, content
     elif isinstance(content, list):
-        strange = False
         for index, block in enumerate(content):
             if isinstance(block, dict):
                 yield f"{place}/{index}", block
             elif isinstance(block, str):
                 yield f"{place}/{index}", {"type": "text", "text": block}
-            else:
-                strange = True
-        if strange:
-            warnings.append("content has elements that are not objects")
+            elif len(warnings) < _MOST_STRANGE:
+                warnings.append(f"block {index} of the content is not an object")
     elif content is not None:
         warnings.append("content is neither text nor a list")
 

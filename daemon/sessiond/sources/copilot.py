@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ _SESSIONS, _EARLY = "session-state", "history-session-state"
 _EVENTS, _LOG, _DOCUMENT = "events.jsonl", ".jsonl", ".json"
 _FACTS = "workspace.yaml"
 _STORE = "session-store.db"
+_EARLY_KEYS = re.compile(rb'"(?:timeline|chatMessages)"\s*:')
 _IN_LINES = frozenset({"|", "|-", "|+", ">", ">-", ">+"})
 
 
@@ -52,6 +54,7 @@ class CopilotSource(Source):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.documents, self.databases = EarlySessions(), Store()
+        self.whole = _EARLY_KEYS
 
     def places(self) -> list[str]:
         home = self.moved("COPILOT_HOME") or os.path.join(self.folders.home(), ".copilot")

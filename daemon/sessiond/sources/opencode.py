@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiond.families.opencode import OpencodeFamily
+from sessiond.families.opencode import OpencodeFamily, is_export
 
 
 class OpencodeSource(OpencodeFamily):
@@ -11,6 +11,9 @@ class OpencodeSource(OpencodeFamily):
     variables = ("OPENCODE_DB", "XDG_DATA_HOME")
     program = "opencode"
     database_variable = "OPENCODE_DB"
+
+    def claims(self, path: str, head: bytes) -> bool:
+        return is_export(head) or super().claims(path, head)
 
 
 SOURCE = OpencodeSource

@@ -66,6 +66,7 @@ def test_a_file_is_read_and_followed(here, capsys):
 @pytest.mark.parametrize(
     ("agent", "path"),
     [
+        ("chatgpt", "exports/chatgpt-2026-03/conversations.json"),
         ("claude-web", "exports/data-2026-03-02/conversations.json"),
         ("gemini", ".gemini/tmp/kettle/chats/session-2026-02-01T09-00-9e310000.json"),
         ("gemini", ".gemini/tmp/kettle/chats/session-2026-03-01T11-00-9e310000.jsonl"),
@@ -82,6 +83,89 @@ def test_the_content_decides(here, capsys, agent, path):
     assert (told["agent"], told["read"], told["error"]) == (agent, True, None)
     assert told["sessions"]
     assert {found for found, _ in sessions(here)} == {agent}
+
+
+def test_what_opencode_exports_is_its_session(here, capsys):
+    """One object with the session, its messages and their parts."""
+    user = {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 1772370000000}}
+    answer = {
+        "id": "msg_2",
+        "sessionID": "ses_1",
+        "role": "assistant",
+        "parentID": "msg_1",
+        "modelID": "claude-sonnet-4-5",
+        "providerID": "anthropic",
+        "cost": 0.25,
+        "tokens": {"input": 5, "output": 7, "reasoning": 0, "cache": {"read": 1, "write": 2}},
+        "time": {"created": 1772370001000, "completed": 1772370002000},
+    }
+    ran = {"command": "boil"}, {"start": 1772370001000, "end": 1772370001500}
+    state = {"status": "completed", "input": ran[0], "output": "hot", "title": "x", "time": ran[1]}
+    tool = {"id": "p3", "type": "tool", "tool": "bash", "callID": "c1", "state": state}
+    exported = {
+        "info": {"id": "ses_1", "directory": "/home/kim/tea", "title": "Tea", "time": {}},
+        "messages": [
+            {"info": user, "parts": [{"id": "p1", "type": "text", "text": "brew tea"}]},
+            {"info": answer, "parts": [{"id": "p2", "type": "text", "text": "done"}, tool]},
+            {"info": None, "parts": None},
+        ],
+    }
+    file = here.elsewhere / "session.json"
+    file.write_text(json.dumps(exported, indent=2))
+    assert importing.run([str(file)]) == 0
+    assert "1 session of opencode" in capsys.readouterr().out
+    assert here.sql("SELECT native_id, project, title, prompts, tool_calls FROM sessions") == [
+        ("ses_1", "/home/kim/tea", "Tea", 1, 1)
+    ]
+    assert here.sql("SELECT input_tokens, output_tokens, cost_usd FROM usage") == [(5, 7, 0.25)]
+
+
+def test_a_saved_conversation_of_kiro_and_amazon_q(here):
+    """`/save` writes a value of the table that version 1 kept conversations in."""
+    prompt = {"content": {"Prompt": {"prompt": "list files"}}, "timestamp": "2026-03-01T14:00:00Z"}
+    use = {"id": "t1", "name": "execute_bash", "args": {"command": "ls"}}
+    asked = {"ToolUse": {"message_id": "m1", "content": "Looking.", "tool_uses": [use]}}
+    outcome = {"tool_use_id": "t1", "content": [{"Text": "a.txt"}], "status": "Success"}
+    result = {"content": {"ToolUseResults": {"tool_use_results": [outcome]}}}
+    said = {"Response": {"message_id": "m2", "content": "One file."}}
+    saved = {
+        "conversation_id": "q1",
+        "next_message": None,
+        "history": [{"user": prompt, "assistant": asked}, {"user": result, "assistant": said}],
+        "valid_history_range": [0, 2],
+    }
+    file = here.elsewhere / "q.json"
+    file.write_text(json.dumps(saved))
+    assert importing.run([str(file)]) == 0
+    assert here.sql("SELECT agent, native_id, prompts, tool_calls FROM sessions") == [
+        ("kiro", "q1", 1, 1)
+    ]
+    assert here.sql("SELECT status FROM events WHERE type = 'tool_use'") == [("ok",)]
+
+
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_one_line_of_a_log_is_a_log(here, monkeypatch, ending):
+    """Also where the agent writes documents, too: what follows it is read as more of it."""
+    line = lines(here).split(b"\n")[0] + ending
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
+    assert importing.run(["-"]) == 0
+    assert here.sql("SELECT agent, prompts FROM sessions") == [("claude", 1)]
+
+
+def test_a_document_and_a_log_of_one_stem_are_two_sessions(here):
+    """Handed over, they are in no agent's folder that says what they are to each other."""
+    chats = GOLDEN / "gemini/home/.gemini/tmp/kettle/chats"
+    for name in (
+        "session-2026-02-01T09-00-9e310000.json",
+        "session-2026-03-01T11-00-9e310000.jsonl",
+    ):
+        file = here.elsewhere / f"x{name[name.index('.') :]}"
+        shutil.copy(chats / name, file)
+        assert importing.run([str(file)]) == 0
+    assert here.sql("SELECT native_id, kind FROM sessions ORDER BY 1") == [
+        ("9e310000-0000-4000-8000-000000000001", "main"),
+        ("9e310000-0000-4000-8000-000000000002", "main"),
+    ]
 
 
 def test_a_saved_session_of_the_web(here):

@@ -28,7 +28,7 @@ class OpencodeFamily(InTables):
 
     reads = (
         "Sessions with their messages and parts in the agent's databases, of the first and the"
-        " second generation, and in the JSON files of versions before it had one."
+        " second generation, in the JSON files of versions before it had one, and in exports."
     )
     leaves = (
         ("the tables account, credential, control_account and session_share", "secrets"),
@@ -102,6 +102,17 @@ class _Tree:
         self._program = program
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.families.opencode.storage import tree_session  # when something changed
+        # When something changed.
+        from sessiond.families.opencode.storage import exported_session, tree_session
 
-        yield tree_session(path, data, self._program)
+        read = exported_session if is_export(data[:_HEAD]) else tree_session
+        yield read(path, data, self._program)
+
+
+_HEAD = 64 << 10
+_EXPORT = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"info"\s*:\s*\{')
+
+
+def is_export(head: bytes) -> bool:
+    """Whether it is what `export` writes: a session with its messages in one object."""
+    return _EXPORT.match(head) is not None and b'"ses' in head

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sess_common.decode import decode
 from sessiond.families.opencode.messages import read_entry, read_message
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
@@ -25,6 +24,8 @@ from sessiond.sourcekit.base import (
     Record,
     SessionSpec,
     Table,
+    whole_json,
+    whole_object,
 )
 from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.foreign import Foreign
@@ -276,18 +277,32 @@ _NAME = re.compile(r"[\w-]{1,200}")  # an id that is safe in a path
 
 def tree_session(path: str, data: bytes, program: str) -> Conversation:
     """A session with all its messages and their parts."""
-    try:
-        facts, _ = decode(data)
-    except ValueError:
-        raise NotReady("is not complete JSON") from None
+    facts = whole_json(data)
     name = as_text(as_dict(facts).get("id"))
     if name is None or not _NAME.fullmatch(name):
         raise NotReady("is not a session")
-    tree = _Tree(path)
+    return _session(name, facts, _Tree(path).messages(name), program)
+
+
+def exported_session(path: str, data: bytes, program: str) -> Conversation:
+    """`{info, messages: [{info, parts}]}`, as `export` writes it."""
+    whole = whole_object(data, "messages", "is not an exported session")
+    facts = as_dict(whole.get("info"))
+    name = as_text(facts.get("id"))
+    if name is None:
+        raise NotReady("is not an exported session")
+    told = ({"info": {}, **as_dict(one)} for one in whole["messages"])
+    messages = ({**one, "info": as_dict(one["info"])} for one in told)
+    return _session(name, facts, messages, program)
+
+
+def _session(
+    name: str, facts: dict[str, Any], messages: Iterable[dict[str, Any]], program: str
+) -> Conversation:
     parent, times = as_text(facts.get("parentID")), as_dict(facts.get("time"))
     revert = as_text(as_dict(facts.get("revert")).get("messageID"))
     items = []
-    for message in tree.messages(name):
+    for message in messages:
         if revert and message["info"].get("id") == revert:
             break
         record = read_message(message)

@@ -66,6 +66,9 @@ class RolloutSource(Source):
             return self.provider is None and is_session(head)
         return threads.is_rollout(head) and self._is_own(head)
 
+    def is_whole(self, head: bytes) -> bool:
+        return is_session(head)
+
     def _is_own(self, head: bytes) -> bool:
         provider = threads.meta_of(head).provider
         if self.provider:

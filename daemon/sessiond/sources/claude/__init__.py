@@ -69,6 +69,7 @@ class ClaudeSource(Source):
         ),
     )
     documents = _Sessions()
+    whole = _LOGLINES
 
     def places(self) -> list[str]:
         return [*self._project_roots(), *self._desktop_roots()]

@@ -81,6 +81,9 @@ class CursorSource(Source):
             return bool(own)
         return _TRANSCRIPTS in names[:-1] or _is_export(head)
 
+    def is_whole(self, head: bytes) -> bool:
+        return _LINE.match(head) is None
+
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
         if name.endswith(_LOG):
@@ -231,6 +234,9 @@ def _is_ours(path: str) -> bool:
     finally:
         os.close(fd)
     return _is_export(head)
+
+
+_LINE = re.compile(rb'\s*\{\s*"role"\s*:')  # of a transcript
 
 
 def _is_export(head: bytes) -> bool:

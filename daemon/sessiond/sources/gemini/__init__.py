@@ -33,6 +33,7 @@ _UNREADABLE = ".unreadable-"  # the agent's copies of files that it could not re
 _FACT = re.compile(rb'(?<!\\)"(sessionId|projectHash|kind)"\s*:\s*"([\w.:-]{1,200})"')
 _OWN = re.compile(rb'"projectHash"\s*:|"type"\s*:\s*"gemini"')
 _FOREIGN = re.compile(rb'"parentUuid"\s*:|"type"\s*:\s*"qwen"')
+_MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
 _DIGEST = re.compile("[0-9a-f]{64}")
 _LOG_RANK, _DOCUMENT_RANK = 0, 1  # resuming a chat copies its document into a log
 
@@ -59,7 +60,7 @@ class GeminiSource(Source):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.documents = _Chats()
+        self.documents, self.whole = _Chats(), _MESSAGES
 
     def places(self) -> list[str]:
         homes = [self._home()]
@@ -157,8 +158,10 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
     named = _project_folder(path)
     project = _project_of(named, facts)
     # Older versions name the folder by a digest, which says nothing to people.
-    named_after = None if _DIGEST.fullmatch(os.path.basename(named)) else ProjectFolder(named)
-    if os.path.basename(folder) != _CHATS:  # a subagent, in a folder named after its parent
+    kept = os.path.basename(folder) == _CHATS or _is_nested(folder)  # not handed over
+    digest = _DIGEST.fullmatch(os.path.basename(named))
+    named_after = ProjectFolder(named) if kept and not digest else None
+    if _is_nested(folder):  # a subagent, in a folder named after its parent
         parent = os.path.basename(folder)
         return SessionSpec(
             stem,
@@ -213,6 +216,12 @@ def _follows_another(path: str) -> bool:
 def _home_of(session: str, folder: str) -> str:
     """A session id that is not a UUID is unique only in its folder."""
     return "" if is_uuid(session) else folder
+
+
+def _is_nested(folder: str) -> bool:
+    """Whether it is inside `chats`."""
+    above, name = os.path.split(folder)
+    return name != _CHATS and os.path.basename(above) == _CHATS
 
 
 def _project_folder(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ _HOME, _SESSIONS, _CLI = ".kiro", "sessions", "cli"
 _DATABASE, _EXTENSION, _WORKSPACES = "data.sqlite3", "kiro.kiroagent", "workspace-sessions"
 _LIST = "sessions.json"
 _LARGEST = 64 << 20
+# What `/save` of version 1 and of Amazon Q writes: a value of the table.
+_SAVED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"conversation_id"\s*:\s*"')
 
 
 class KiroSource(Source):
@@ -28,7 +31,8 @@ class KiroSource(Source):
     variables = ("KIRO_HOME", "XDG_DATA_HOME")
     reads = (
         "Sessions of the command line and of the editor with their subagents, in all formats so"
-        " far: the database of version 1, the logs of version 2 and those that both share since"
+        " far: the database of version 1 and conversations saved from it, the logs of version 2"
+        " and those that both share since"
         " version 3. Kiro counts credits; it records few tokens or none. The source code of"
         " versions 1 and 2 was read; the rest is known from public readers."
     )
@@ -45,6 +49,8 @@ class KiroSource(Source):
         counts=(Count("ResetTo", "data.target_index", RECORDS),),
     )
     subscription = True
+
+    whole = re.compile(rb'"conversation_id"\s*:|"session_state"\s*:|"history"\s*:')
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -85,6 +91,8 @@ class KiroSource(Source):
         return "transcript" if inner == SUBAGENTS and name.endswith(".jsonl") else None
 
     def claims(self, path: str, head: bytes) -> bool:
+        if _SAVED.match(head) and b'"history"' in head:
+            return True
         first = head.partition(b"\n")[0]
         if b'"payload"' in first and b'"timestamp"' in first and b'"type"' in first:
             return os.path.basename(path) == MESSAGES or b'"executionId"' in head
@@ -148,7 +156,11 @@ class _Documents:
         from sessiond.sources.kiro import documents  # when something changed
 
         folder, name = os.path.split(path)
-        if os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
+        if _SAVED.match(data):
+            from sessiond.sources.kiro.table import saved_conversation
+
+            yield saved_conversation(path, data)
+        elif os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
             yield documents.editor_session(
                 path, data, small_file(os.path.join(folder, _LIST), _LARGEST)
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from sessiond.engines.steps import hash64
 from sessiond.sourcekit.base import (
     Conversation,
     Event,
+    Item,
     Layout,
     Listed,
     NotReady,
@@ -17,6 +19,8 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Table,
     Usage,
+    borrowed_times,
+    whole_object,
 )
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.foreign import Foreign
@@ -80,22 +84,10 @@ class KiroTables(Layout):
         facts = decoded(value)
         if not isinstance(facts, dict):
             raise NotReady("a conversation that cannot be decoded")
-        about = as_dict(facts.get("model_info"))
-        model = as_text(about.get("model_id")) or as_text(facts.get("model"))
-        window = as_count(about.get("context_window_tokens")) or None
-        self._values = dict(_messages(conversation, facts, window))
-        return Conversation(
-            SessionSpec(
-                conversation,
-                fallback=_AFTER_LOGS,
-                resume=("kiro-cli", "chat", "--resume-id", conversation),
-            ),
-            project=absolute(key),
-            project_rank=1,
-            model=model if model != "auto" else None,
-            created_at=as_time(created),
-            updated_at=as_time(updated),
-        )
+        change, self._values = _conversation(conversation, facts)
+        change.project, change.project_rank = absolute(key), 1
+        change.created_at, change.updated_at = as_time(created), as_time(updated)
+        return change
 
     def listing(self, db: Foreign, conversation: str) -> list[Listed]:  # noqa: ARG002
         return [Listed(key, (as_line(value),)) for key, value in self._values.items()]
@@ -113,14 +105,43 @@ class KiroTables(Layout):
         return True
 
     def record(self, value: dict[str, Any]) -> Record:
-        record = Record(value["kind"], native_id=value["id"], ts=as_time(value["at"]))
-        if value["kind"] == "summary":
-            record.events.append(Event("summary", value["text"], label=labels.COMPACT))
-        elif value["kind"] == "user":
-            _read_user(record, value["message"])
-        else:
-            _read_answer(record, value)
-        return record
+        return _record(value)
+
+
+def saved_conversation(path: str, data: bytes) -> Conversation:
+    """A file with one value of the table."""
+    facts = whole_object(data, "history", "is not a saved conversation")
+    name = as_text(facts.get("conversation_id")) or os.path.splitext(os.path.basename(path))[0]
+    change, values = _conversation(name, facts)
+    change.items = [Item(key, value=value, record=_record(value)) for key, value in values.items()]
+    change.times = borrowed_times(change.items, None)
+    return change
+
+
+def _conversation(
+    name: str, facts: dict[str, Any]
+) -> tuple[Conversation, dict[str, dict[str, Any]]]:
+    """What is known of it as a whole, and its messages by key."""
+    about = as_dict(facts.get("model_info"))
+    model = as_text(about.get("model_id")) or as_text(facts.get("model"))
+    window = as_count(about.get("context_window_tokens")) or None
+    resume = ("kiro-cli", "chat", "--resume-id", name)
+    change = Conversation(
+        SessionSpec(name, fallback=_AFTER_LOGS, resume=resume),
+        model=model if model != "auto" else None,
+    )
+    return change, dict(_messages(name, facts, window))
+
+
+def _record(value: dict[str, Any]) -> Record:
+    record = Record(value["kind"], native_id=value["id"], ts=as_time(value["at"]))
+    if value["kind"] == "summary":
+        record.events.append(Event("summary", value["text"], label=labels.COMPACT))
+    elif value["kind"] == "user":
+        _read_user(record, value["message"])
+    else:
+        _read_answer(record, value)
+    return record
 
 
 def _messages(
