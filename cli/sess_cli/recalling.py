@@ -13,7 +13,7 @@ from sess_cli.terminal import Terminal, json_line
 from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.escape import safe
-from sess_common.program import say
+from sess_common.program import counted, say
 from sess_schema import objects
 from sess_schema.queries import sessions
 from sess_schema.queries.recall import Options, Place, Recalled, recall
@@ -73,7 +73,7 @@ class Answer:
         left = None if self.max_tokens is None else self.max_tokens * _BYTES_PER_TOKEN
         number = 0
         for place in found.places:
-            value = objects.place(place, found=found.found)
+            value = objects.place(place, found=found.found, known=found.known)
             if left is not None:
                 left -= len(json.dumps(value, ensure_ascii=False).encode()) + 1
                 if left < 0 and number:
@@ -87,7 +87,7 @@ class Answer:
         view = _View(db, terminal, utc=self.utc)
         left = (self.max_tokens or MAX_TOKENS) * _BYTES_PER_TOKEN
         number = 0
-        for note in _notes(found):
+        for note in (*_notes(found), *view.occurrences(found)):
             say(f"note: {safe(note)}")
         for place in found.places:
             lines = [*view.place(place)]
@@ -121,6 +121,20 @@ class _View:
         self._utc = utc
         self._now = times.now_ms()
         self._session: int | None = None
+
+    def occurrences(self, found: Recalled) -> Iterator[str]:
+        """How often an error occurred, and where last."""
+        known = found.known
+        if known is None or known.last is None:
+            return
+        row = sessions.by_key(self._db, known.last.session)
+        least = "at least " if known.more else ""
+        ended = "; it was never solved" if known.never_solved else ""
+        yield (
+            f"this error occurred {least}{counted(known.times, 'time')} in"
+            f" {counted(known.sessions, 'session')}, last {amounts.ago(known.last.ts, self._now)}"
+            f" in {self._ids.of(row)}{ended}"
+        )
 
     def place(self, place: Place) -> Iterator[str]:
         t = self._terminal

@@ -10,6 +10,7 @@ from sess_common import times
 
 if TYPE_CHECKING:
     from sess_schema.numbers import Numbers
+    from sess_schema.queries.failures.similar import Similar
     from sess_schema.queries.recall import Place
     from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
@@ -178,8 +179,14 @@ def hit(match: Hit, key: str, path: str | None, line: int | None) -> dict[str, A
     }
 
 
-def place(one: Place, *, found: bool) -> dict[str, Any]:
-    """A place that may answer a question; `found` is of the whole answer."""
+def place(one: Place, *, found: bool, known: Similar | None = None) -> dict[str, Any]:
+    """A place that may answer a question; `found` and `known` are of the whole answer."""
+    error = known and {
+        "times": known.times,
+        "sessions": known.sessions,
+        "last": times.iso(known.last.ts) if known.last else None,
+        "never_solved": known.never_solved,
+    }
     return {
         "session": one.session,
         "agent": one.agent,
@@ -195,6 +202,7 @@ def place(one: Place, *, found: bool) -> dict[str, Any]:
         "score": float(f"{one.score:.10g}"),
         "confidence": round(one.confidence, 4),
         "found": found,
+        "error": error,
     }
 
 

@@ -67,6 +67,10 @@ def test_a_pasted_error_is_told_with_what_ended_it(asked, world):
         (place,) = asked.json("recall", *words)
         assert "Rinse the spout" in place["answer"]
         assert place["outcome"] == "done"
+        assert (place["error"]["times"], place["error"]["sessions"]) == (1, 1)
+        assert place["error"]["never_solved"] is False
+    note = asked("recall", error).stderr
+    assert note.startswith("note: this error occurred 1 time in 1 session, last ")
 
 
 def test_forgives_a_slip_of_typing(asked):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 
 import apsw
@@ -25,6 +25,7 @@ _SAME = 0.5  # of the information of an error, for another to be the same
 _NEAR = 0.5  # of the share of the best place, for another to be shown
 _CALL, _OUTPUT, _PROMPT, _ANSWER = 1.0, 0.9, 0.9, 0.8  # who says it
 _PER_SESSION = 2
+_PREFERENCE = 1.25
 _LEAST_PRINTED = 4  # words of a line, for it to be no coincidence
 _CANDIDATES = (
     "SELECT event_index.rowid FROM event_index CROSS JOIN events e ON e.id = event_index.rowid"
@@ -68,6 +69,7 @@ class Similar:
 
     places: list[Place] = field(default_factory=list)  # best first
     times: int = 0  # it occurred, among those compared
+    more: bool = False  # whether it may have occurred more often
     sessions: int = 0
     last: Occurrence | None = None
 
@@ -153,18 +155,23 @@ def similar(
     budget: int = BUDGET,
     within: Condition = ANY,
     leave_out: Iterable[SessionId] = (),
+    prefer: Condition | None = None,
 ) -> Similar:
     """Where the same error occurred, each place with at most `budget` characters of what followed.
 
-    `within` is a condition on `events e`, as filters make it.
+    `within` and `prefer` are conditions on `events e`, as filters make them. Of places that have
+    about as much of the error, preferred ones come first.
     """
     wanted = _Error(db, error)
     out = frozenset(leave_out)
     occurrences = [one for one in _compared(db, wanted, within) if one.session not in out]
     same = [one for one in occurrences if one.share >= _SAME]
     calls = [one for one in same if one.status == "error"] or same
+    if prefer is not None:
+        occurrences = _preferred(db, occurrences, prefer)
     result = Similar(
         times=len(calls),
+        more=len(calls) >= _FAILED,
         sessions=len({one.session for one in calls}),
         last=max(calls, key=lambda one: (one.ts or 0, one.event), default=None),
     )
@@ -186,6 +193,18 @@ def similar(
         if len(result.places) == most:
             break
     return result
+
+
+def _preferred(
+    db: apsw.Connection, occurrences: Sequence[Occurrence], prefer: Condition
+) -> list[Occurrence]:
+    sql = f"SELECT EXISTS (SELECT 1 FROM events e WHERE e.id = ? AND ({prefer.sql}))"
+
+    def score(one: Occurrence) -> float:
+        here = db.execute(sql, (one.event, *prefer.values)).get
+        return one.score * (_PREFERENCE if here else 1.0)
+
+    return sorted(occurrences, key=score, reverse=True)
 
 
 def is_error(db: apsw.Connection, text: str) -> bool:

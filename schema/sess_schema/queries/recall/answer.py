@@ -20,6 +20,7 @@ from sess_schema.queries.search.engine import Search
 
 if TYPE_CHECKING:
     from sess_schema.ids import EventId, SessionId
+    from sess_schema.queries.failures.similar import Similar
     from sess_schema.queries.search.language import Filter
 
 PREFERENCE = 1.25  # by how much the score of a preferred project grows
@@ -77,6 +78,7 @@ class Recalled:
     left_out: Sequence[str] = ()  # in too many events to tell anything
     unknown: Sequence[str] = ()  # in no event
     matched: int = 0  # events with any of them; occurrences of an error
+    known: Similar | None = None  # of an error
 
 
 def recall(db: apsw.Connection, text: str, options: Options | None = None) -> Recalled:
@@ -187,6 +189,7 @@ def _of_error(db: apsw.Connection, text: str, options: Options) -> Recalled:
         most=min(options.limit, _MOST_ERRORS),
         budget=options.quoted + options.answered - similar.QUOTE,
         within=_where(db, filtered, options),
+        prefer=None if options.prefer is None else _of_project(db, options),
     )
     makes = _Places(db)
     places = []
@@ -195,7 +198,14 @@ def _of_error(db: apsw.Connection, text: str, options: Options) -> Recalled:
         candidate = Candidate(one.event, one.session, one.score, one.ts, one.type, None)
         story = (one.quote, place.answer, place.outcome)
         places.append(makes.of(candidate, story, one.score, one.share))
-    return Recalled(places, known.found, known.confidence, error=True, matched=known.times)
+    return Recalled(
+        places, known.found, known.confidence, error=True, matched=known.times, known=known
+    )
+
+
+def _of_project(db: apsw.Connection, options: Options) -> Condition:
+    setting = Setting(options.now, utc=options.utc)
+    return fields.condition(db, "project", str(options.prefer), setting)
 
 
 def _preferred(
@@ -204,7 +214,7 @@ def _preferred(
     """With those of a project before their equals."""
     if options.prefer is None:
         return candidates
-    here = fields.condition(db, "project", options.prefer, Setting(options.now, utc=options.utc))
+    here = _of_project(db, options)
     listed = f"[{','.join(str(candidate.event) for candidate in candidates)}]"
     rows = db.execute(
         f"SELECT e.id FROM json_each(?) j JOIN events e ON e.id = j.value WHERE {here.sql}",

@@ -194,3 +194,11 @@ def test_signatures_leave_out_what_differs_each_time(number, digits):
 )
 def test_commands_are_compared_without_folder_and_output(typed, same):
     assert command(typed) == same
+
+
+def test_of_equal_places_the_preferred_ones_come_first(index):
+    sessions = dict(iter(index.execute("SELECT native_id, id FROM sessions")))
+    for name in (SOLVED, OPEN):
+        prefer = Condition("e.session_id = ?", (sessions[name],))
+        best, *_ = similar(index, pasted(), prefer=prefer).places
+        assert best.found.session == sessions[name]
