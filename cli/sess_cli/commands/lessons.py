@@ -165,7 +165,8 @@ class _View:
 
         t = self.terminal
         outcomes = lesson.outcomes()
-        yield t.style(t.line(_cut(self._mask(lesson.line), _LINE)), "bold")
+        room = t.width or _LINE
+        yield t.style(t.line(_cut(self._mask(lesson.line), min(_LINE, room))), "bold")
         tools = ", ".join(tool for tool, _ in lesson.tools.most_common(2))
         state = [
             f"{number} {name}"
@@ -189,7 +190,7 @@ class _View:
             yield "  " + t.style("not solved when it was last tried", "red")
         for number, step in enumerate(lesson.remedy):
             lead = "  ended by " if number == 0 else "           "
-            yield lead + t.line(_cut(self._mask(step), _STEP))
+            yield lead + t.line(_cut(self._mask(step), min(_STEP, room - len(lead))))
 
     def advice(self, lesson: Lesson) -> str:
         """A line of Markdown with its evidence."""
