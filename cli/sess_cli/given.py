@@ -17,16 +17,19 @@ from sess_common import paths, times
 _NAME = "given.jsonl"
 _MOST_BYTES = 2 << 20  # then the older half goes
 _BYTES_PER_TOKEN = 3
+_LINE = 300  # bytes of one, roughly
 
 
 def path() -> Path:
     return paths.home().data / _NAME
 
 
-def log(door: str, what: str, text: str, *, seconds: float, found: bool) -> None:
+def log(
+    door: str, what: str, text: str, *, seconds: float, found: bool, about: list[str] | None = None
+) -> None:
     """Note an answer; one that cannot be noted is given all the same.
 
-    `door`: mcp, hook.
+    `door`: mcp, hook. `about`: what should not be told twice.
     """
     size = len(text.encode("utf-8", "replace"))
     line = json.dumps(
@@ -39,6 +42,7 @@ def log(door: str, what: str, text: str, *, seconds: float, found: bool) -> None
             "ms": round(seconds * 1000),
             "project": os.getcwd(),
             "process": os.getpid(),
+            **({"about": about} if about else {}),
         }
     )
     try:
@@ -65,12 +69,26 @@ def _shorten() -> None:
     shorter.replace(log_file)
 
 
+def latest(most: int) -> list[dict[str, Any]]:
+    """The last ones, without reading the others."""
+    try:
+        with path().open("rb") as log_file:
+            log_file.seek(max(0, os.fstat(log_file.fileno()).st_size - most * _LINE))
+            return [*_read(log_file.read().splitlines())]
+    except OSError:
+        return []
+
+
 def entries() -> Iterator[dict[str, Any]]:
     """The oldest first; a broken line is left out."""
     try:
         lines = path().read_bytes().splitlines()
     except OSError:
         return
+    yield from _read(lines)
+
+
+def _read(lines: list[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
             entry = json.loads(line)

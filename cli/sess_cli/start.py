@@ -42,6 +42,10 @@ def _answer(words: list[str]) -> Callable[[], None] | None:
         return lambda: _print(text)
     if words == ["statusline"]:
         return _show_statusline
+    if words[:2] == ["brief", "--hook"]:
+        from sess_cli import hooks
+
+        return (lambda: hooks.run(words)) if hooks.is_plain(words) else None
     if words == ["mcp"]:
         return _serve_agents
     if words in ([], ["--print-id"]):
