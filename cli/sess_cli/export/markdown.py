@@ -17,7 +17,7 @@ from sess_cli.export.json_values import as_json
 from sess_cli.export.notice_names import NAMES
 from sess_cli.export.story import DAMAGED, Item, Story
 from sess_cli.render import amounts, layout, tallies
-from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
+from sess_cli.render.markdown import code, escaped, fenced, in_html, prose, quoted, shortened
 from sess_common import times
 from sess_common.errors import SessError
 from sess_common.escape import safe
@@ -139,7 +139,7 @@ class _Document:
             yield from _block(f"*{NAMES[item.label]}*")
             yield from fenced(self._shown(item.text))
         elif item.unknown is not None and (shown := json_values.readable(item.unknown)) is not None:
-            head = escape(one_line(safe(item.label or "record")))
+            head = in_html(item.label or "record")
             yield from self._folded(head, fenced(self._shown(shown), "json"))
         if item.damaged:
             yield from _block(f"*{DAMAGED}*")
@@ -150,7 +150,7 @@ class _Document:
         about = amounts.outcome(item.status)
         if item.duration_ms is not None:
             about += f", {amounts.duration(item.duration_ms)}"
-        tool = escape(one_line(safe(item.tool or "unknown tool")))
+        tool = in_html(item.tool or "unknown tool")
         said = escape(layout.cut(one_line(safe(item.summary)), _SUMMARY)) if item.summary else ""
         head = f"<b>{tool}</b> {f'<code>{said}</code> ' if said else ''}{escape(about)}"
         yield from self._folded(head, self._inside(item))
@@ -185,7 +185,7 @@ class _Document:
 
     def _agent(self, story: Story) -> Iterator[str]:
         kind = story.row.agent_type or "subagent"
-        head = f"<b>{escape(one_line(safe(kind)))}</b> {escape(one_line(safe(story.title)))}"
+        head = f"<b>{in_html(kind)}</b> {in_html(story.title)}"
         inside = (line for item in story.items() for line in self._nested(item))
         yield from self._folded(head, inside)
 

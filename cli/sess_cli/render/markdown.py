@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING
 
 from sess_cli.export.notice_names import NAMES
@@ -30,7 +31,25 @@ _FENCE = later(r" {0,3}(`{3,}|~{3,})([ \t]*[\w+#.-]*)(.*)")
 _TAB_BEFORE_FENCE = later(r"\A *\t[ \t]*(?=```|~~~)")
 _HEADING_LINE = later(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = later(r" {0,3}(=+|-+)\s*$")
-_HTML = later(r"( {0,3})<(?=[A-Za-z/!?])")
+# What a reader may act on: tags, images, links, mentions, references to issues.
+_TELLING = later(r"[<@#]|\]\(|\]:|!\[|(?i:clos|fix|resolv)[a-z]{0,3}:?\s")
+_CODE_SPAN = later(r"(`+)(?!`)[^|]*?(?<!`)\1(?!`)")
+_TAG = later(r"(?<!\\)((?:\\\\)*)<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
+_IMAGE = later(r"(?<!\\)((?:\\\\)*)!\[")
+_TARGET = later(r"\](\(|:)([ \t]*<?([^\s)>]*))")
+_MENTION = later(r"(?<![\w/`.\\@-])(@[A-Za-z0-9][\w-]*(?:/[\w.-]+)?)")
+_REFERENCE = later(r"(?<![\w&/`#\[-])((?:[\w.-]+/[\w.-]+)?\\?#\d+)\b")
+_CLOSES = later(
+    r"(?i:(?<!\w)((?:close|fix|resolve)[sd]?|fixes|fixed)(:?\s+)"
+    r"(https?://\S+/(?:issues|pull|work_items|merge_requests)/\d+|GH-\d+))"
+)
+_COMMAND = later(r"^([ >]*)/(?=[a-z_]+(?:\s|\Z))")
+# Languages whose blocks some reader draws or runs.
+_ACTIVE = later(
+    r"(?i)[ \t]*(?:dataview(?:js)?|mermaid|query|tasks|buttons?|meta-bind.*|js-engine|geojson"
+    r"|topojson|stl|math|plantuml|puml|kroki|d2"
+    r"|graphviz|dot|vega(?:-lite)?|leaflet|charts?(?:view)?|excalidraw|embed|iframe|run-.*)\Z"
+)
 
 
 def event_text(db: apsw.Connection, row: SessionRow, event: EventId, *, utc: bool = False) -> str:
@@ -115,7 +134,7 @@ def where(row: SessionRow) -> str:
 
 
 def quoted(text: str) -> Iterator[str]:
-    for line in prose(text):
+    for line in prose(text, commands=True):
         yield f"> {line}".rstrip()
     yield ""
 
@@ -132,13 +151,15 @@ def fenced(text: str, language: str = "") -> Iterator[str]:
     yield ""
 
 
-def prose(text: str) -> Iterator[str]:
+def prose(text: str, *, commands: bool = False) -> Iterator[str]:
     """Foreign Markdown inside ours: fences are closed, headings lowered, HTML escaped.
 
     Fences lose their indentation, because one in a list would end with the list, and keep only the
-    language, because a line with bars may be a table header.
+    language, because a line with bars may be a table header. `commands`: a line that begins with
+    one stays, as no forge carries it out inside of a quotation.
     """
     fence = ""
+    paragraph: list[str] = []
     for raw in safe(text).strip("\n").rstrip().split("\n"):
         line = _TAB_BEFORE_FENCE.sub("    ", raw)  # inside a quotation it would count for less
         marker = _FENCE.fullmatch(line)
@@ -146,27 +167,84 @@ def prose(text: str) -> Iterator[str]:
             yield line.lstrip(" ") if marker else line
             if marker and marker[1].startswith(fence) and not (marker[2] + marker[3]).strip():
                 fence = ""
-        elif marker and not (marker[1][0] == "`" and "`" in marker[3]):
+            continue
+        begins = marker is not None and not (marker[1][0] == "`" and "`" in marker[3])
+        if paragraph and (begins or not line.strip()):
+            yield from _inert(paragraph)
+            paragraph = []
+        if begins and marker is not None:
             fence = marker[1]
-            yield fence + marker[2]
+            yield fence + ("text" if _ACTIVE.match(marker[2]) else marker[2])
+        elif line.strip():
+            paragraph.append(line if commands else _COMMAND.sub(r"\1\\/", line))
         else:
-            yield _harmless(line)
+            yield line
+    yield from _inert(paragraph)
     if fence:
         yield fence
 
 
-def _harmless(line: str) -> str:
-    if heading := _HEADING_LINE.match(line):
-        level = min(6, len(heading[1]) + _LATER - 1)
-        return "#" * level + _HTML.sub(r"\1&lt;", line[heading.end() :])
-    if _UNDERLINE.fullmatch(line):  # makes a heading of the line above it
-        return "\\" + line.lstrip()
-    return _HTML.sub(r"\1&lt;", line)
+def _inert(paragraph: list[str]) -> Iterator[str]:
+    """Lines that do nothing where they are read: nothing is loaded, run, closed, and nobody told.
+
+    Code stays as it is, if each line ends the code that it begins: then nothing else can be meant.
+    """
+    certain = all("`" not in _CODE_SPAN.sub("", line) for line in paragraph if "`" in line)
+    for line in paragraph:
+        if heading := _HEADING_LINE.match(line):
+            level = min(6, len(heading[1]) + _LATER - 1)
+            yield "#" * level + _harmless(line[heading.end() :], certain=certain)
+        elif _UNDERLINE.fullmatch(line):  # makes a heading of the line above it
+            yield "\\" + line.lstrip()
+        else:
+            yield _harmless(line, certain=certain)
+
+
+def _harmless(line: str, *, certain: bool) -> str:
+    if not _TELLING.search(line):
+        return line
+    pieces: list[str] = []
+    done = 0
+    for span in _CODE_SPAN.finditer(line) if certain else ():
+        pieces += (_said(line[done : span.start()]), span[0])
+        done = span.end()
+    return "".join((*pieces, _said(line[done:])))
+
+
+def _said(text: str) -> str:
+    """What is no code, without anything to act on."""
+    text = _TAG.sub(r"\1&lt;", text)
+    text = _IMAGE.sub(r"\1[image: ", text)
+    text = _TARGET.sub(_target, text)
+    return _untold(text)
+
+
+def in_html(text: str) -> str:
+    """Foreign text on one line, inside of tags."""
+    return _untold(escape(" ".join(safe(text).split())), "<code>", "</code>")
+
+
+def _untold(text: str, begin: str = "`", end: str = "`") -> str:
+    """As code, a mention tells nobody, and a reference neither closes nor marks an issue."""
+    if "@" in text:
+        text = _MENTION.sub(rf"{begin}\1{end}", text)
+    if "#" in text:
+        text = _REFERENCE.sub(lambda found: begin + found[1].replace("\\", "") + end, text)
+    return _CLOSES.sub(rf"\1\2{begin}\3{end}", text)
+
+
+def _target(found: re.Match[str]) -> str:
+    """A link that leads somewhere else than to the web or a file beside it is shown as text."""
+    place = re.split("[/?#]", found[3], maxsplit=1)[0].lower()
+    web = place in ("http:", "https:") or place.startswith("mailto:")
+    if found[3] and (web or not any(c in place for c in ":&\\")):
+        return found[0]
+    return f"]\\{found[1]}{found[2]}"
 
 
 def escaped(text: str) -> str:
     """Foreign text on one line, with Markdown escaped."""
-    return _SPECIAL.sub(r"\\\1", " ".join(safe(text).split()))
+    return _untold(_SPECIAL.sub(r"\\\1", " ".join(safe(text).split())))
 
 
 def code(text: str) -> str:

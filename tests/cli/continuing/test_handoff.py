@@ -74,7 +74,7 @@ You take over a session of jcode with m1. Quotes are from it.
 ## Goal
 
 > make tea
-> with a `&lt;pot>` that is blue
+> with a `<pot>` that is blue
 
 ## What was asked later
 
