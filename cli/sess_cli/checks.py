@@ -401,7 +401,10 @@ def check_all(home: Home, share: float) -> Iterator[Checked]:
         yield "pages", "damaged" if pages else "intact", pages
         yield _check_archive(db, share)
         yield _check_rows(db)
-    yield _check_full_text(home, [finding for finding in broken if finding not in pages])
+    if pages:  # only the writer compares it, and a damaged index is never written to
+        yield "full text", "not compared: pages are damaged", []
+    else:
+        yield _check_full_text(home, [finding for finding in broken if finding not in pages])
 
 
 def _check_archive(db: apsw.Connection, share: float) -> Checked:
@@ -484,7 +487,7 @@ def write_bundle(path: str, checks: Sequence[Check]) -> None:
         "index": _counts_of_index(),
     }
     text = json.dumps(report, indent=1) + "\n"
-    with outputs.new_file(path) as file:
+    with outputs.new_file(path, hint="name another file") as file:
         file.write(text.encode())
     say(f'wrote "{path}"; it has no transcript content, but look at it before you send it')
 

@@ -33,6 +33,10 @@ class Answer:
     reading: Popen[bytes] | None = None  # who goes on without us
 
 
+class _Empty(SessError):
+    """There are no sessions, or none that can be read of a damaged index."""
+
+
 @contextmanager
 def open_index(*, sync: bool = True, whole: bool = False) -> Iterator[apsw.Connection]:
     """A reader of the index, updated first where possible.
@@ -56,7 +60,10 @@ def open_index(*, sync: bool = True, whole: bool = False) -> Iterator[apsw.Conne
             yield db
     except Exception as error:
         reason = explained(error, home.index_file)
-        if failed and reason is not None and reason.code == Exit.INDEX_UNUSABLE:
+        unusable = reason is not None and (
+            reason.code == Exit.INDEX_UNUSABLE or isinstance(reason, _Empty)
+        )
+        if failed and unusable:
             raise Ended(Exit.INDEX_UNUSABLE) from error  # the child has printed it already
         raise
 
@@ -68,7 +75,7 @@ def open_with_sessions(*, sync: bool = True, whole: bool = False) -> Iterator[ap
 
     with open_index(sync=sync, whole=whole) as db:
         if not sessions.any_session(db):
-            raise _unread(db) or no_sessions()
+            raise _unread(db) or _no_sessions()
         yield db
 
 
@@ -84,18 +91,18 @@ def _unread(db: apsw.Connection) -> SessError | None:
     )
 
 
-def no_sessions() -> SessError:
+def _no_sessions() -> SessError:
     from sess_common import lock, paths
 
     if lock.is_held(paths.home().lock_file):
-        return SessError(
+        return _Empty(
             "no sessions indexed yet",
             hint="sessiond is running; `sessiond status` shows what it has read and where it looks",
             code=Exit.NOTHING_FOUND,
         )
     places = roots()
     looked = f"; looked in {len(places)} places" if places else ""
-    return SessError(
+    return _Empty(
         f"no transcripts found{looked}",
         hint="`sess demo` runs on a built-in sample; `sessiond agents --all` lists the places",
         code=Exit.NOTHING_FOUND,

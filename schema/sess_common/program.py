@@ -102,26 +102,31 @@ def outcome(name: str, body: Callable[[], None], *, debug: bool = False) -> int:
     except Exception as error:
         if debug:
             raise
-        return explain(name, error)
+        code = explain(name, error)
+        _tell_losses(name)
+        return code
     return code or _damage_met(name)
 
 
 def _damage_met(name: str) -> int:
     """What was shown lacks records that are damaged in the archive: say so, whatever it was."""
     archive = sys.modules.get("sess_schema.archive")
-    if archive is None:
-        return 0
-    if archive.lost and not archive.met:
-        say(
-            f"{name}: the index lacks parts of {counted(len(archive.lost), 'file')}, lost by damage"
-        )
-        say("hint: `sess check` lists them; `sessiond repair --accept-losses` accepts the loss")
-    if not archive.met:
+    if archive is None or not archive.met:
+        _tell_losses(name)
         return 0
     pieces = "a piece" if len(archive.met) == 1 else f"{len(archive.met)} pieces"
     say(f"{name}: incomplete: {pieces} of the archive could not be read")
     say(f"hint: {archive.met[0].hint}")
     return 5
+
+
+def _tell_losses(name: str) -> None:
+    """A repair could not bring back everything, and nobody has accepted that yet."""
+    archive = sys.modules.get("sess_schema.archive")
+    if archive is not None and archive.lost:
+        files = counted(len(archive.lost), "file")
+        say(f"{name}: the index lacks parts of {files}, lost by damage")
+        say("hint: `sess check` lists them; `sessiond repair --accept-losses` accepts the loss")
 
 
 def _output_failed(name: str, error: OSError) -> bool:

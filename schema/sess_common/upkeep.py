@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 CHECK, BACKUP = "check", "backup"
+SIZE = "size"  # of the index, in files
 # What readers of the writer's status wait by: a phase in words, else bytes.
 DOING, DONE, TOTAL = "doing", "done_bytes", "total_bytes"
 _NOTES = "upkeep.json"

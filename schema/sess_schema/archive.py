@@ -25,6 +25,7 @@ from sess_common.errors import Exit, SessError
 from sess_schema.ids import SourceId
 
 LIVE, PENDING = 0, -1  # chunks.retired: currently in the file; an unfinished last line
+UNPLACED = -2  # of a loss: nobody knows of what
 MASK_SIGN = "*"
 SHORTEST_MASK = 4  # bytes; fewer stars are not taken for a mask
 _MASK = re.compile(rb"\*{4,}|\A\*+|\*+\Z")  # the border of a piece may cut one

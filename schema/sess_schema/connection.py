@@ -10,7 +10,7 @@ import apsw
 
 from sess_common import receipt
 from sess_common.classes import TYPE_CHECKING
-from sess_common.errors import Exit, SessError, sqlite_error
+from sess_common.errors import REPAIR, Exit, SessError, sqlite_error
 from sess_common.paths import absolute, create_private_file
 from sess_common.progress import Progress, unseen
 from sess_schema import migrate, page_sums
@@ -128,6 +128,38 @@ def refuse_damaged(path: Path) -> None:
         )
 
 
+def _refuse_emptied(path: Path) -> None:
+    """An empty file is a new index only where none was before; to begin anew, it is deleted."""
+    if path.name != "index.db" or not os.path.exists(path) or os.path.getsize(path):
+        return
+    from sess_common import upkeep  # few files are empty
+
+    if (upkeep.last(path.parent, upkeep.SIZE) or {}).get("files"):
+        raise SessError(
+            f'index "{path}" is empty, and was not',
+            hint="`sessiond repair` brings back what it can, and names the rest",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
+def _refuse_lost_log(db: apsw.Connection, before: page_sums.Log) -> None:
+    """SQLite drops all of a WAL behind a damaged place without a word.
+
+    One transaction at its end may be what a power cut left of it; that is read again.
+    """
+    if not before.ends:
+        return
+    kept, _ = db.wal_checkpoint()
+    lost = [end for end in before.ends if end > kept]
+    if len(lost) > 1 and page_sums.log_of(f"{db.filename}-wal") == before:
+        keep_the_log(db, keep=True)
+        raise SessError(
+            f'the write-ahead log of index "{db.filename}" is damaged',
+            hint=REPAIR,
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
 def refuse_links(path: str | Path) -> None:
     """Nothing is read or written through a link that somebody planted in place of a file of ours.
 
@@ -163,8 +195,10 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     refuse_damaged(path)
     db: apsw.Connection | None = None
     try:
+        _refuse_emptied(path)
         create_private_file(path)
         _make_companions_writable(path)
+        before = page_sums.log_of(f"{path}-wal")
         db = page_sums.opened(os.fspath(path))
         if db.readonly("main"):  # such a connection stays read-only when the file no longer is
             raise apsw.ReadOnlyError("the file cannot be written")
@@ -174,6 +208,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         keep_the_log(db, False)
         sync_fully(db)
         write_ahead(db)
+        _refuse_lost_log(db, before)
         strict_sql(db)
         check_references(db)
         bound_the_log(db)

@@ -23,6 +23,7 @@ DATABASE = 0x73657373  # the application_id of exported databases: "sess"
 FIGURES = b"# HELP sessiond_"  # how the figures for Prometheus begin
 OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index
 _PRIVATE = 0o600
+_FORCE = "`--force` replaces it"
 _HEAD = 4096  # bytes within which an export says who made it
 _MARKS = (
     b'<meta name="generator" content="sessiond',
@@ -45,7 +46,7 @@ def check_target(path: str) -> None:
         raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
 
 
-def check_replacing(path: str, *, force: bool) -> None:
+def check_replacing(path: str, *, force: bool, hint: str = _FORCE) -> None:
     """Refuse to replace what is no earlier export, unless told to."""
     if os.path.isdir(path):
         return  # each style knows its own directories
@@ -55,7 +56,7 @@ def check_replacing(path: str, *, force: bool) -> None:
         return
     _check_transcript(path)
     if not force and not is_export(path):
-        raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
+        raise SessError(f'"{path}" exists already', hint=hint)
 
 
 def is_export(path: str) -> bool:
@@ -95,17 +96,22 @@ def _check_transcript(path: str) -> None:
 
 
 @contextmanager
-def new_file(path: str, *, replace: bool = False, mode: int = _PRIVATE) -> Iterator[BinaryIO]:
+def new_file(
+    path: str, *, replace: bool = False, mode: int = _PRIVATE, hint: str = _FORCE
+) -> Iterator[BinaryIO]:
     """A file that gets its name when it is complete; `replace`: even if the name is taken."""
-    with new_path(path, replace=replace, mode=mode) as partial, open(partial, "wb") as file:
+    asked = new_path(path, replace=replace, mode=mode, hint=hint)
+    with asked as partial, open(partial, "wb") as file:
         yield file
 
 
 @contextmanager
-def new_path(path: str, *, replace: bool = False, mode: int = _PRIVATE) -> Iterator[str]:
+def new_path(
+    path: str, *, replace: bool = False, mode: int = _PRIVATE, hint: str = _FORCE
+) -> Iterator[str]:
     """The name of a temporary file next to `path`, which becomes it at the end."""
     check_target(path)
-    check_replacing(path, force=replace)
+    check_replacing(path, force=replace, hint=hint)
     taken = os.path.lexists(path)
     folder = os.path.dirname(os.path.abspath(path))
     partial = os.path.join(folder, f".sess-{token_hex(6)}")

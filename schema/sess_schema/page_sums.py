@@ -32,6 +32,7 @@ _TRIES, _PAUSE = 5, 0.05  # a page may be written while it is read
 _PAGES_AT_ONCE = 256
 WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER, _FRAME_HEADER = 32, 24
+_SIZES = tuple(512 << power for power in range(8))
 
 
 class SummedFile(apsw.VFSFile):
@@ -92,6 +93,11 @@ def summed_size(head: bytes) -> int:
     return 65536 if size == 1 else size
 
 
+def whole_size(first: bytes) -> int:
+    """How many pages a file has, as its first page says, if that is sound."""
+    return int.from_bytes(first[28:32], "big") if is_sound(first, 0) else 0
+
+
 def sealed(page: bytes, number: int) -> bytes:
     """The page with its checksum; pages count from 0 here."""
     body = memoryview(page)[:-BYTES]
@@ -116,6 +122,8 @@ def _unseen(_done: int, _of: int) -> None: ...
 def damage(path: str, progress: Progress = _unseen) -> Iterator[str]:
     """One line for each page of a file and its WAL that is not what was written."""
     frames = committed([*frames_of(path + "-wal")])
+    if frames and not _is_header(log_of(path + "-wal").header):
+        yield "the head of the write-ahead log is damaged"
     for frame in frames:
         if not frame.sound:
             yield f"page {frame.page:,} in the write-ahead log is damaged"
@@ -123,6 +131,9 @@ def damage(path: str, progress: Progress = _unseen) -> Iterator[str]:
     with _opened(path) as file:
         size = summed_size(file.xRead(_HEADER, 0))
         total = file.xFileSize() // size if size else 0
+        whole = whole_size(file.xRead(size, 0)) if size else 0
+        if total < whole and not newer:
+            yield f"{whole - total:,} of its {whole:,} pages are missing"
         for first in range(0, total, _PAGES_AT_ONCE):
             progress(first, total)
             raw = file.xRead(size * min(_PAGES_AT_ONCE, total - first), first * size)
@@ -174,7 +185,10 @@ def frames_of(wal: str, *, compare: bool = True) -> Iterator[Frame]:
         if len(header) < _WAL_HEADER:
             return
         magic, _, size, _, *salts, first, second = struct.unpack(">8I", header)
-        if magic not in WAL_MAGIC or not 512 <= size <= 65536:
+        if not _is_header(header):  # the frames say what they are of
+            salts = [*struct.unpack(">2I", os.pread(fd, 8, _WAL_HEADER + 8).ljust(8, b"\0"))]
+            size, magic = (size if size in _SIZES else _NEW), WAL_MAGIC[sys.byteorder == "big"]
+        if magic not in WAL_MAGIC or size not in _SIZES:
             return
         before, at = (first, second), _WAL_HEADER
         while True:
@@ -196,6 +210,11 @@ def frames_of(wal: str, *, compare: bool = True) -> Iterator[Frame]:
         os.close(fd)
 
 
+def _is_header(header: bytes) -> bool:
+    little = header[:4] == WAL_MAGIC[0].to_bytes(4, "big")
+    return _chained(header[:24], (0, 0), little=little) == struct.unpack(">2I", header[24:])
+
+
 def _chained(raw: bytes, before: tuple[int, int], *, little: bool) -> tuple[int, int]:
     """The checksum that SQLite adds up over a WAL."""
     words = array("I", raw[: len(raw) & ~7])
@@ -206,6 +225,23 @@ def _chained(raw: bytes, before: tuple[int, int], *, little: bool) -> tuple[int,
         first = (first + words[at] + second) & 0xFFFFFFFF
         second = (second + words[at + 1] + first) & 0xFFFFFFFF
     return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """How much a WAL holds, by its headers alone."""
+
+    header: bytes
+    ends: list[int]  # the number of the last frame of each transaction
+
+
+def log_of(wal: str) -> Log:
+    ends = [at for at, frame in enumerate(frames_of(wal, compare=False), 1) if frame.ends]
+    header = b""
+    if ends:
+        with open(wal, "rb") as file:
+            header = file.read(_WAL_HEADER)
+    return Log(header, ends)
 
 
 def committed(frames: list[Frame]) -> list[Frame]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
 
+from sess_common import upkeep
 from sess_schema import archive, page_sums, sums
 from sess_schema.archive import Chunk, Damaged, Loss
 from sess_schema.ids import SourceId
@@ -209,7 +211,7 @@ class ArchiveCheck:
 
     def _remembered(self) -> Iterator[Finding]:
         """Losses of an earlier repair that leave no gap."""
-        for loss, told in archive.losses(self._db).items():
+        for loss, told in (archive.losses(self._db) | shrunk(self._db)).items():
             if loss not in self._named:
                 yield Finding(ARCHIVE, f"{told} are lost", loss=loss)
 
@@ -236,6 +238,37 @@ class ArchiveCheck:
         self.looked = self.looked._replace(
             **{name: getattr(self.looked, name) + count for name, count in more.items()}
         )
+
+
+def shrunk(db: apsw.Connection) -> archive.Lost:
+    """Files that the index had when its size was noted: it never forgets that there was one."""
+    folder, name = os.path.split(db.filename)
+    known = upkeep.last(Path(folder), upkeep.SIZE) if name == "index.db" else None
+    before, now = int((known or {}).get("files", 0)), _files(db)
+    if now >= before:
+        return {}
+    loss = Loss(name, archive.UNPLACED, now, before)
+    return {} if loss in archive.accepted_losses(db) else {loss: _shrunk_by(loss)}
+
+
+def _shrunk_by(loss: Loss) -> str:
+    return f"{loss.path}: {loss.size:,} of the {loss.end:,} files that it had"
+
+
+def keep_size(db: apsw.Connection, *, smaller: bool = False) -> None:
+    """Note how many files it has; fewer than before are a loss, unless that is meant."""
+    folder, name = os.path.split(db.filename)
+    if name != "index.db":
+        return
+    if not smaller and (lost := shrunk(db)):
+        archive.note_losses(db, lost)
+    files = _files(db)
+    if (upkeep.last(Path(folder), upkeep.SIZE) or {}).get("files") != files:
+        upkeep.note(Path(folder), upkeep.SIZE, ok=True, files=files)
+
+
+def _files(db: apsw.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM sources WHERE part_of IS NULL").get)
 
 
 def _gaps(source: SourceId, path: str, chunks: list[Chunk], end: int) -> Iterator[Finding]:

@@ -11,12 +11,15 @@ import random
 import shutil
 from contextlib import closing
 
+import apsw
 import pytest
 from tests.at_length import count, seeds
-from tests.conftest import World
+from tests.conftest import World, opened
 from tests.faults import damage
 
 from sess_schema.connection import open_reader
+from sessiond.ingest import Ingest
+from sessiond.writing.transaction import Store
 
 PAGE = 4096
 SESSIONS = [f"{number:08}-1111-4111-8111-111111111111" for number in range(1, 6)]
@@ -227,3 +230,110 @@ def test_the_writer_puts_no_damage_under_a_new_checksum(sound, tmp_path):
     finally:
         fresh.path.unlink()
     assert run(world, home, "sess", "check").returncode == 4
+
+
+def emptied(home):
+    (home / "index.db").write_bytes(b"")
+
+
+def cut_short(home):
+    with (home / "index.db").open("r+b") as file:
+        file.truncate(3 * PAGE)
+
+
+def without_its_log(home):
+    (home / "index.db-wal").unlink()
+
+
+def header_of_its_log(home):
+    raw = bytearray((home / "index.db-wal").read_bytes())
+    raw[17] ^= 4  # in the salt: SQLite takes every frame for an old one
+    (home / "index.db-wal").write_bytes(raw)
+
+
+def early_in_its_log(home):
+    raw = bytearray((home / "index.db-wal").read_bytes())
+    raw[32 + 24 + 700] ^= 1  # SQLite drops this frame and all behind it
+    (home / "index.db-wal").write_bytes(raw)
+
+
+@pytest.fixture(scope="module")
+def half_logged(tmp_path_factory):
+    """An index of six gone transcripts, most of which is only in its WAL, as after a kill."""
+    world = World(tmp_path_factory.mktemp("half"))
+    kept = world.root / "kept"
+    for number in range(6):
+        t = world.transcript(f"{number:08}-2222-4222-8222-222222222222")
+        t.append(*(t.prompt(f"prompt {number} {turn} {'words ' * 900}") for turn in range(5)))
+    world.state.mkdir(mode=0o700)
+    with closing(opened(world.state / "index.db")) as db:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        db.wal_autocheckpoint(0)
+        ingest = Ingest(Store(db))
+        ingest.reconcile(world.places())
+        shutil.rmtree(world.projects)
+        ingest.reconcile(world.places())
+        shutil.copytree(world.state, kept, ignore=shutil.ignore_patterns("*-shm"))
+    return world, kept
+
+
+@pytest.mark.parametrize(
+    "harm", [emptied, cut_short, without_its_log, header_of_its_log, early_in_its_log]
+)
+def test_a_repair_that_brings_back_less_says_so(half_logged, tmp_path, harm):
+    """Truncated, emptied, without its WAL: "sound" is said of an index that has what it had."""
+    world, kept = half_logged
+    home = tmp_path / "home"
+    shutil.copytree(kept, home)
+    if harm in (emptied, cut_short):
+        run(world, home, "sessiond", "sync")  # moves the WAL into the file
+    whole = run(world, home, "sess", "sql", "SELECT count(*) FROM v_events", "--csv").stdout
+    shutil.rmtree(home)
+    shutil.copytree(kept, home)
+    if harm in (emptied, cut_short):
+        run(world, home, "sessiond", "sync")
+    harm(home)
+    assert run(world, home, "sess", "check").returncode == 4
+    if harm is emptied:
+        assert "is empty" in run(world, home, "sess", "list").stderr
+    done = run(world, home, "sessiond", "repair")
+    has = run(world, home, "sess", "sql", "SELECT count(*) FROM v_events", "--csv").stdout
+    if has == whole:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 4, done.stderr
+        assert "lost: " in done.stderr
+        assert run(world, home, "sessiond", "repair").returncode == 4
+        assert "lost by damage" in run(world, home, "sess", "list", "--no-sync").stderr
+        run(world, home, "sessiond", "repair", "--accept-losses")
+    assert run(world, home, "sess", "check").returncode == 0
+
+
+def test_no_search_drops_what_a_damaged_log_holds(half_logged, tmp_path):
+    """SQLite would, at the first opening for writing; then nothing could bring it back."""
+    world, kept = half_logged
+    home = tmp_path / "home"
+    shutil.copytree(kept, home)
+    early_in_its_log(home)
+    log = (home / "index.db-wal").read_bytes()
+    for _ in range(2):
+        done = run(world, home, "sess", "search", "prompt")
+        assert (done.returncode, "write-ahead log" in done.stderr) == (4, True), done.stderr
+    assert (home / "index.db-wal").read_bytes() == log
+    run(world, home, "sessiond", "repair")
+    assert run(world, home, "sess", "search", "prompt").returncode in (0, 5)
+
+
+def test_what_was_forgotten_is_not_read_again_after_a_repair(tmp_path):
+    """The file is still there; its owner said that the index must not have it."""
+    world = World(tmp_path)
+    for session in SESSIONS[:2]:
+        t = world.transcript(session)
+        t.append(t.prompt(f"words of {session}"))
+    world.ingest()
+    world.run("sess", "forget", SESSIONS[0], "--yes", check=0)
+    raw = bytearray((world.state / "index.db").read_bytes())
+    raw[:100] = bytes(100)
+    (world.state / "index.db").write_bytes(raw)
+    world.run("sessiond", "repair")
+    assert [one for (one,) in world.sql("SELECT native_id FROM sessions")] == [SESSIONS[1]]

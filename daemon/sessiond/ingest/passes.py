@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_common.errors import sqlite_error
-from sess_schema import archive
+from sess_schema import archive, soundness
 from sess_schema.queries import sources
 from sess_schema.queries.views import digests
 from sessiond.config import Exclude
@@ -140,6 +140,7 @@ class Ingest(StepWriter):
                 ]
                 sources.keep_skipped(self._store.db, [*parked, *summary.skipped])
                 sources.end_walk(self._store.db)
+                soundness.keep_size(self._store.db)
         return summary
 
     def is_settled(self) -> bool:

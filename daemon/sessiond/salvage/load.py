@@ -24,7 +24,7 @@ from sessiond.engines.lines import read_archived
 from sessiond.engines.steps import PlacedRecord, content_digest
 from sessiond.reading import tail
 from sessiond.reading.territory import HEAD_BYTES
-from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
+from sessiond.reading.tracked import FORGOTTEN, GONE, WHOLES, Tracked, now_ms
 from sessiond.salvage.finds import FoundSource, Piece
 from sessiond.sourcekit.base import Event, Record, SessionSpec, Source
 from sessiond.sourcekit.values import strings
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 UNREAD = 0  # no edition: the log is read from the archive
-DOUBTFUL = -2  # in place of a generation: not the content is in doubt, but whose it is
 SALVAGED = "salvaged"  # label of records that only their text is known of
 
 
@@ -53,7 +52,7 @@ class Loaded:
         """Name the bytes that are missing, as far as it is known that they existed."""
         if source.doubtful:
             told = f"{name}: its name and agent are on a damaged page, and may be others"
-            self.lost[Loss(name, DOUBTFUL, 0, 0)] = told
+            self.lost[Loss(name, archive.UNPLACED, 0, 0)] = told
         if source.part_of is not None:
             for piece in source.lost:
                 loss = Loss(name, piece.retired, piece.offset, piece.end)
@@ -152,6 +151,9 @@ def _load_file(
         if added:
             _read_earlier(store, source, agents, mask)
         return added
+    if source.state == FORGOTTEN and not source.chunks:
+        _remember_forgotten(db, source)
+        return False
     if not source.chunks or _is_better_read(source, masked=archive.has_masks(db)):
         return False
     live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
@@ -165,6 +167,15 @@ def _load_file(
     if any(piece.retired > 0 for piece in source.chunks):
         _read_earlier(store, source, agents, mask)
     return True
+
+
+def _remember_forgotten(db: apsw.Connection, source: FoundSource) -> None:
+    """What was to be forgotten is not read again."""
+    db.execute(
+        "INSERT INTO sources (agent, kind, path, state, state_since, edition)"
+        " VALUES (?, ?, ?, ?, ?, 0)",
+        (source.agent, source.kind, source.path, FORGOTTEN, now_ms()),
+    )
 
 
 def _is_better_read(source: FoundSource, *, masked: bool) -> bool:

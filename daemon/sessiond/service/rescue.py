@@ -101,6 +101,8 @@ def restore_backup(backup: str, at: str | None) -> int:
         else:
             _note(home, new)
         _put_in_place(home, new)
+        with closing(open_writer(home.index)) as db:
+            soundness.keep_size(db, smaller=True)
     say("the backup is the index now; `sessiond sync` reads what changed since")
     return Exit.OK
 
@@ -152,6 +154,8 @@ def _name_lost(lost: list[str]) -> None:
 
 def _is_broken(index: Path) -> bool:
     """Whether pages are damaged, so that nothing may be written to the file."""
+    if not index.stat().st_size:
+        return True
     try:
         with closing(open_reader(index, any_schema=True)) as db, progress_line() as progress:
             progress("checking the pages")

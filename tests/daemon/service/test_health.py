@@ -60,7 +60,7 @@ def test_metrics_have_every_figure_and_no_text(world, daemon):
     wait_until(lambda: world.found("hello"))
     world.run("sess", "check", check=0)
     file = world.root / "sessiond.prom"
-    file.write_text("old")
+    file.write_text("# HELP sessiond_up Earlier figures.\n")
     world.run("sessiond", "status", "--prometheus", file, check=0)
     assert file.stat().st_mode & 0o777 == 0o644
     found = metrics(file.read_text())
