@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
+from tests.cli.continuing.continuing_worlds import recorder
 from tests.cli.finder.screen import drive
 
 TALK = "11111111-1111-4111-8111-111111111111"
@@ -83,3 +85,23 @@ def test_documents_of_several_say_what_they_leave_out_and_data_leaves_nothing_ou
     assert "left out 2 unlisted" in page.stderr
     data = json.loads(mixed.run("sess", "export", "json", *asked, check=0).stdout)
     assert {one["session"]["session"] for one in data["sessions"]} == {TALK, WARM, ORPHAN}
+
+
+def test_one_id_of_two_agents_names_both(world):
+    """Nothing is taken silently; what is named is accepted."""
+    t = world.transcript()
+    t.append(t.prompt("of one agent"), t.answer("aye"))
+    with recorder(world, t.session) as record:
+        record.user("of another")
+        record.assistant("nay")
+    os.utime(t.path, (1_700_000_000, 1_700_000_000))
+    world.run("sessiond", "sync", check=0)
+    names = [f"claude/{t.session}", f"jcode/{t.session}"]
+    for before, after in (("show", ()), ("records", ()), ("cut", ("1",)), ("state", ())):
+        done = world.run("sess", before, t.session, *after, check=2)
+        assert done.stderr.startswith(f'sess: "{t.session}" matches 2 sessions:\n')
+        assert all(f"\n  {name}  " in done.stderr for name in names)
+    assert "matches 2" in world.run("sess", "export", "md", t.session, check=2).stderr
+    assert "aye" in world.run("sess", "show", names[0], check=0).stdout
+    assert "nay" in world.run("sess", "show", names[1], check=0).stdout
+    world.run("sess", "cut", names[0], "2", "--dry-run", check=0)

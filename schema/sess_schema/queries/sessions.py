@@ -271,13 +271,15 @@ def _nearest_id(db: apsw.Connection, typed: str) -> str | None:
 def _guesses(db: apsw.Connection, typed: str) -> Iterator[Iterable[SessionRow]]:
     """What an id may mean, the most certain first. It is only compared, never used as a path."""
     # An id shared by subagents of several sessions means the session without a parent.
-    yield _rows(db, "s.native_id = ? AND s.home = '' AND s.records > 0", (typed,))
+    alone = "(s.home = '' OR s.parent_id IS NULL)"
+    yield _rows(db, f"s.native_id = ? AND {alone} AND s.records > 0", (typed,))
     yield _rows(db, "s.native_id = ? AND s.records > 0", (typed,))
     yield _rows(db, "s.alias = ? AND s.records > 0", (typed,))
     parent, slash, child = typed.rpartition("/")
     begins = "substr({}, 1, length(?)) = ?"
     if slash and parent and child:
-        yield _rows(db, "s.home = ? AND s.native_id = ? AND s.records > 0", (parent, child))
+        home = "(s.home = ? OR (s.home = '' AND s.agent = ?))"
+        yield _rows(db, f"{home} AND s.native_id = ? AND s.records > 0", (parent, parent, child))
         inside = f"({begins.format('s.home')} OR {begins.format('p.native_id')})"
         named = f"({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
         bare = _AGENT + child
@@ -317,19 +319,23 @@ class ShortIds:
     """The shortest id that `resolve` accepts for each session, eight characters or more."""
 
     def __init__(self, db: apsw.Connection) -> None:
-        self._taken: dict[str, list[tuple[str, str]]] = {}
-        for native_id, home in db.execute("SELECT native_id, home FROM sessions WHERE records > 0"):
-            self._taken.setdefault(native_id[: _base(native_id)], []).append((native_id, home))
+        self._taken: dict[str, list[tuple[str, str, bool]]] = {}
+        for native_id, *own in db.execute(
+            "SELECT native_id, home, parent_id IS NULL FROM sessions WHERE records > 0"
+        ):
+            self._taken.setdefault(native_id[: _base(native_id)], []).append((native_id, *own))
 
     def of(self, row: SessionRow) -> str:
         near = self._taken.get(row.session[: _base(row.session)], [])
-        homes = [home for native_id, home in near if native_id == row.session]
-        if len(homes) > 1:  # the same id under several parents
+        same = [(home, alone) for native_id, home, alone in near if native_id == row.session]
+        homes = [home for home, _ in same]
+        if len(homes) > 1:  # the same id under several parents, or of several agents
             if not row.home:
-                return row.session
+                rivals = [home for home, alone in same if alone or not home]
+                return row.session if len(rivals) == 1 else f"{row.agent}/{row.session}"
             length = len(row.home) if os.sep in row.home else SHORT
             return f"{_distinct(row.home, length, homes)}/{row.session}"
-        return _distinct(row.session, _base(row.session), [native_id for native_id, _ in near])
+        return _distinct(row.session, _base(row.session), [native_id for native_id, *_ in near])
 
 
 def title_of(db: apsw.Connection, row: SessionRow) -> str:
