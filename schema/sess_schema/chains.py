@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import apsw
 
 CHAINS = "chains"  # the fact that has them
+WHOLE = "(.*)"
 BACK, ONWARD = "back", "onward"
 PROMPTS, RECORDS = "prompts", "records"
 
@@ -56,7 +57,7 @@ class Chain:
     id: str | None = None  # the member with a record's id; None: nothing names records
     parent: str | None = None  # the member with the id of the one before; None: their order counts
     # What of an id in the index is the id in the file: the first group, else all of it.
-    own: str = "(.*)"
+    own: str = WHOLE
     from_last: bool = False  # the last record of the file is where the agent goes on
     heads: tuple[str, ...] = ()  # kinds of records without which it loads nothing
     names: tuple[Name, ...] = ()
@@ -68,6 +69,8 @@ class Chain:
         """The id in the file of what has this one in the index."""
         if native_id is None or self.id is None:
             return None
+        if self.own == WHOLE:  # of most agents, and records are many
+            return native_id
         found = re.fullmatch(self.own, native_id, re.DOTALL)
         return found[1] if found else native_id
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import apsw
 
 _PATIENCE = 30.0
-_POLL = 0.02
+_POLL, _LONGEST_POLL, _SLOWER = 0.02, 0.25, 1.2
 _SEEN = "SELECT inode, size, mtime_ns, state FROM sources WHERE path = ?"
 
 
@@ -148,7 +148,7 @@ def wait_until_read(path: str) -> None:
     if lock.holder(home.lock) is None:
         return
     names = {path, os.path.realpath(path)}
-    deadline = time.monotonic() + _PATIENCE
+    deadline, pause = time.monotonic() + _PATIENCE, _POLL
     with closing(open_reader(home.index)) as db:
         while lock.holder(home.lock) is not None:
             seen = {name: db.execute(_SEEN, (name,)).fetchone() for name in names}
@@ -158,7 +158,8 @@ def wait_until_read(path: str) -> None:
             if time.monotonic() > deadline:
                 say("note: the daemon has not read the change yet; `sessiond status` shows why")
                 return
-            time.sleep(_POLL)
+            time.sleep(pause)
+            pause = min(pause * _SLOWER, _LONGEST_POLL)  # a large file takes seconds
 
 
 def _is_read(path: str, seen: tuple[object, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
@@ -33,13 +34,13 @@ _COLUMNS = (
     f" substr(x.text, 1, {_PREVIEW}), substr(x.output, 1, {_PREVIEW})"
 )
 _OWN = (
-    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM records t"
+    f"SELECT {_COLUMNS}, t.offset, e.block FROM records t"
     " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id) JOIN event_texts x ON x.id = e.id"
     f" WHERE {_IN_SOURCE} AND (e.retired = 0 OR t.superseded)"
 )
 # Results in this file of calls in another one.
 _ANSWERS = (
-    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM records t"
+    f"SELECT {_COLUMNS}, t.offset, e.block FROM records t"
     " JOIN events e ON e.result_record_id = coalesce(t.copy_of, t.id)"
     f" JOIN event_texts x ON x.id = e.id WHERE {_IN_SOURCE} AND (e.retired = 0 OR t.superseded)"
 )
@@ -159,6 +160,16 @@ class _Event(NamedTuple):
 
 
 def read(db: apsw.Connection, source: SourceId) -> Transcript:
+    collects = gc.isenabled()
+    gc.disable()  # records have no cycles, and there may be many
+    try:
+        return _read(db, source)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _read(db: apsw.Connection, source: SourceId) -> Transcript:
     records: list[Record] = []
     by_key: dict[int, list[Record]] = defaultdict(list)
     agent = db.execute("SELECT agent FROM sources WHERE id = ?", (source,)).get
@@ -173,7 +184,8 @@ def read(db: apsw.Connection, source: SourceId) -> Transcript:
     events: dict[int, _Event] = {}
     for sql in (_OWN, _ANSWERS):
         for row in db.execute(sql, (source,)):
-            events.setdefault(row[0], _Event(*row))
+            if row[0] not in events:  # of a copy, too
+                events[row[0]] = _Event(*row)
     edges: set[Edge] = set()
     for event in sorted(events.values(), key=lambda event: (event.offset, event.block)):
         if event.type == "tool_use":
