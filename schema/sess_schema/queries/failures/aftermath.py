@@ -35,7 +35,7 @@ _TEXTS = (
 _CHANGING = (kinds.EDIT, kinds.WRITE)
 _QUIET = (kinds.READ, kinds.SEARCH, kinds.PLAN)
 _BEFORE = later(r"^(?:cd \S+ *(?:&&|;) *|env +|sudo +|\w+=\S* +)+")
-_AFTER = later(r"\s*(?:2>&1|\||&&|;|>|#|<<).*", re.DOTALL)
+_AFTER = later(r" ?(?:2>&1|\||&&|;|>|#|<<).*", re.DOTALL)
 _SPACE = later(r"[ \t]*\n\s*|[ \t]{2,}")
 
 
@@ -80,7 +80,7 @@ class Aftermath:
 
 def command(summary: str) -> str:
     """A command without the folder it runs in and what happens to its output."""
-    return " ".join(_AFTER.sub("", _BEFORE.sub("", summary.strip())).split())
+    return _AFTER.sub("", _BEFORE.sub("", " ".join(summary.split()))).strip()
 
 
 def program(asked: str) -> str:

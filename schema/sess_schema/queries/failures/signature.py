@@ -39,10 +39,10 @@ _ERROR = later(
 )
 # Nothing but an error begins like this.
 _STRONG = later(
-    r"^\s*(?:E\s+)?(?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt)\b(?::|\s*$)"
-    r"|^\s*(?:[\w.-]+: )*(?:fatal|panic|error|ERROR|Error|FATAL)(?:\[\w+\])?[:!]"
+    r"^[ \t]*(?:E[ \t]+)?(?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt)\b(?::|[ \t]*$)"
+    r"|^[ \t]*(?:[\w.-]+: )*(?:fatal|panic|error|ERROR|Error|FATAL)(?:\[\w+\])?[:!]"
     r"|^npm (?:ERR!|error )|\berror (?:TS\d+|\[\w+\])|: (?:fatal )?error:"
-    r"|^\s*--- FAIL|^FAILED\b|^not ok\b"
+    r"|^[ \t]*--- FAIL|^FAILED\b|^not ok\b"
     r"|[\w.-]+:\d+:\d+: |[\w.-]+\.\w+:\d+: |\bcommand not found|: not found$|illegal option"
     r"|^(?:<tool_use_error>|Traceback|Exit code \d|Process exited with code [1-9])"
     r"|unknown flag|unrecognized argument|^ ! \[(?:remote )?rejected\]|\bpanicked at\b"
@@ -88,7 +88,7 @@ def all_words(line: str) -> list[str]:
 def lines(text: str) -> list[Line]:
     """The lines of a message that say something, each different one once."""
     found: dict[tuple[str, ...], Line] = {}
-    for raw in _plain(text).split("\n"):
+    for raw in _plain(text[:_HEAD]).split("\n"):
         if len(found) == MOST_LINES:
             break
         said = tuple(words(raw))
@@ -113,10 +113,15 @@ def is_pasted(text: str) -> bool:
     head = text.strip()[:_HEAD]
     if head.endswith("?"):  # what is asked about it
         head = head.rpartition("\n")[0]
-    if _STRONG.search(head) is not None:
-        return True
     lines = head.split("\n")
-    return any(map(names_error, lines)) and (len(lines) > 1 or _SAID.match(head) is not None)
+    if any(map(_begins_as_error, lines)):
+        return True
+    several = len(lines) > 1 or _SAID.match(lines[0][:_LONGEST_LINE]) is not None
+    return several and any(map(names_error, lines))
+
+
+def _begins_as_error(line: str) -> bool:
+    return _STRONG.search(line[:_LONGEST_LINE]) is not None
 
 
 def key(output: str) -> tuple[str, str]:
@@ -132,8 +137,8 @@ def key(output: str) -> tuple[str, str]:
 
 def _most_telling(candidates: list[str], *, last: bool) -> str:
     """The line that names the error: the last one of a traceback, else the first."""
-    candidates = [line for line in candidates if not _BESIDE.search(line)]
-    strong = [line for line in candidates if _STRONG.search(line)]
+    candidates = [line for line in candidates if not _BESIDE.search(line[:_LONGEST_LINE])]
+    strong = [line for line in candidates if _begins_as_error(line)]
     named = [line for line in strong if names_error(line)] or strong
     named = named or [line for line in candidates if names_error(line)] or candidates[:1]
     return named[-1 if last else 0] if named else ""

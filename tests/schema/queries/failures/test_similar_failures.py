@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -202,3 +203,19 @@ def test_of_equal_places_the_preferred_ones_come_first(index):
         prefer = Condition("e.session_id = ?", (sessions[name],))
         best, *_ = similar(index, pasted(), prefer=prefer).places
         assert best.found.session == sessions[name]
+
+
+def test_what_looks_for_an_error_sees_short_lines(monkeypatch):
+    """Its expressions take time that grows with the square of a line: a log may be one line."""
+    seen = [""]
+    looked = signature._STRONG.search
+
+    def search(line):
+        seen.append(line)
+        return looked(line)
+
+    monkeypatch.setattr(signature, "_STRONG", SimpleNamespace(search=search))
+    for text in ("x." * 10_000 + "\n" + "y" * 30_000, "error " + "z." * 10_000):
+        signature.is_pasted(text)
+        signature.key(text)
+    assert 0 < max(map(len, seen)) <= 400
