@@ -26,8 +26,8 @@ VERBS = {
     "prune": "delete",
     "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
     "record": "record", "restore": "restore", "check": "check", "backup": "check",
-    "forget": "delete", "why": "why", "mcp": "mcp", "brief": "brief", "log": "brief",
-    "sql": "sql", "doctor": "doctor", "demo": "demo",
+    "forget": "delete", "why": "why", "mcp": "mcp", "connect": "connect",
+    "brief": "brief", "log": "brief", "sql": "sql", "doctor": "doctor", "demo": "demo",
 }  # fmt: skip
 
 app = typer.Typer(
