@@ -37,12 +37,16 @@ _DIGITS = frozenset("0123456789abcdef")
 _EVENTS = (
     f"SELECT e.id, {shown.CURRENT}, coalesce(t.native_id, (SELECT"
     " concat_ws(char(10), t.offset, iif(t.ts_from IS NULL, t.ts, ''), t.kind, x.text, x.input)"
-    " FROM event_texts x WHERE x.id = e.id)), e.type, (SELECT count(*) FROM events b"
-    " WHERE b.record_id = e.record_id AND b.type = e.type AND b.block < e.block"
-    " AND b.unjoined IS NULL), e.unjoined, e.call_id"
+    " FROM event_texts x WHERE x.id = e.id)), e.type, e.record_id, e.block, e.unjoined, e.call_id"
     f" FROM {shown.EVENTS} WHERE {{}} ORDER BY 2 DESC, t.offset, e.id"
 )
-_ALL = _EVENTS.format("t.session_id = ?1")
+# To number the events of a type in their record: looked up for each event, it would take the
+# square of their number.
+_BLOCKS = (
+    f"SELECT DISTINCT e.record_id, e.type, e.block FROM {shown.EVENTS} WHERE {{}}"
+    " AND e.unjoined IS NULL"
+)
+_ALL = "t.session_id = ?1"
 # Events that may share a name: those of the same record, and of other records with its id.
 _RECORD = (
     "SELECT t.native_id, t.native_key, t.offset FROM events e JOIN records t ON t.id = e.record_id"
@@ -53,8 +57,8 @@ _COPIED_RECORD = (
     " JOIN records t ON t.copy_of = e.record_id"
     " WHERE e.id = ?2 AND +t.session_id = ?1 ORDER BY t.retired > 0, t.offset LIMIT 1"
 )
-_OF_RECORD = _EVENTS.format("t.native_key = ?3 AND t.native_id = ?2 AND +t.session_id = ?1")
-_OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL")
+_OF_RECORD = "t.native_key = ?3 AND t.native_id = ?2 AND +t.session_id = ?1"
+_OF_PLACE = "t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL"
 _OWNER = "SELECT t.session_id FROM events e JOIN records t ON t.id = e.record_id WHERE e.id = ?"
 
 
@@ -82,6 +86,8 @@ class Citations:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
+        # Of the last record: many hits in a row may be in one.
+        self._last: tuple[tuple[Any, ...], dict[EventId, str]] = ((), {})
 
     def key(self, event: EventId, session: SessionId | None = None) -> str:
         """The full key; without `session`, in the session that wrote the event."""
@@ -90,11 +96,12 @@ class Citations:
         record = self._db.execute(_RECORD, (session, event)).fetchone()
         record = record or self._db.execute(_COPIED_RECORD, (session, event)).fetchone()
         native_id, native_key, offset = record or (None, None, None)
-        if native_id is None:
-            rows = self._db.execute(_OF_PLACE, (session, offset))
-        else:
-            rows = self._db.execute(_OF_RECORD, (session, native_id, native_key))
-        return _assigned(rows)[0][event]
+        by_place = native_id is None
+        where = _OF_PLACE if by_place else _OF_RECORD
+        values = (session, offset) if by_place else (session, native_id, native_key)
+        if self._last[0] != values or event not in self._last[1]:
+            self._last = values, _assigned(self._db, where, values)[0]
+        return self._last[1][event]
 
     def short(self, event: EventId, session: SessionId | None = None) -> str:
         """What is printed after the `#`.
@@ -106,16 +113,24 @@ class Citations:
 
 
 def of_session(db: apsw.Connection, session: SessionId) -> Keys:
-    of, live = _assigned(db.execute(_ALL, (session,)))
+    of, live = _assigned(db, _ALL, (session,))
     return Keys(of, frozenset(live), sorted(of.values()))
 
 
-def _assigned(rows: Iterable[Any]) -> tuple[dict[EventId, str], set[EventId]]:
+def _assigned(
+    db: apsw.Connection, where: str, values: tuple[Any, ...]
+) -> tuple[dict[EventId, str], set[EventId]]:
     """The key of each event, and the events currently in the transcript."""
+    blocks: dict[tuple[int, str], list[int]] = {}
+    for owner, kind, block in db.execute(_BLOCKS.format(where), values):
+        blocks.setdefault((owner, kind), []).append(block)
+    for numbers in blocks.values():
+        numbers.sort()
     of: dict[EventId, str] = {}
     live: set[EventId] = set()
     used: dict[str, int] = {}
-    for event, is_live, record, kind, before, unjoined, call_id in rows:
+    rows = db.execute(_EVENTS.format(where), values)
+    for event, is_live, record, kind, owner, block, unjoined, call_id in rows:
         if event in of:
             continue
         if unjoined is not None:
@@ -123,7 +138,7 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[EventId, str], set[EventId]]:
         elif call_id is not None:
             name = f"{record}/call/{call_id}"
         else:
-            name = f"{record}/{kind}/{before}"
+            name = f"{record}/{kind}/{bisect_left(blocks[owner, kind], block)}"
         # An agent may give two records the same id: events of the second get a suffix.
         used[name] = number = used.get(name, 0) + 1
         of[event] = _digest(name if number == 1 else f"{name}#{number}")

@@ -268,3 +268,33 @@ def test_three_digits_are_too_few(world):
     busy(world)
     world.ingest()
     assert refused(world, "abc").message == "event key too short: #abc"
+
+
+def test_the_work_grows_with_the_blocks_of_a_record_and_not_with_their_square(world):
+    """One record of thousands of blocks must not make every search that meets it useless."""
+    steps: list[int] = []
+    for blocks in (100, 400):
+        t = world.transcript(f"{blocks:08}-1111-4111-8111-111111111111")
+        t.append(t.assistant([{"type": "text", "text": f"cup {n}"} for n in range(blocks)]))
+        world.ingest()
+        with closing(open_reader(world.state / "index.db")) as db:
+            events = [
+                event
+                for (event,) in db.execute(
+                    "SELECT e.id FROM events e JOIN sessions s ON s.id = e.session_id"
+                    " WHERE s.native_id = ? AND e.type = 'assistant'",
+                    (t.session,),
+                )
+            ]
+            assert len(events) == blocks
+            counted = [0]
+
+            def count(counted=counted):
+                counted[0] += 1
+                return False
+
+            db.set_progress_handler(count, 100)
+            citations = Citations(db)
+            assert len({citations.key(event) for event in events}) == blocks
+        steps.append(counted[0])
+    assert steps[1] < 8 * steps[0], steps
