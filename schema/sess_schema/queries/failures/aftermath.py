@@ -23,10 +23,16 @@ _PROMPTS = 2  # a person's, after which the talk is of something else
 _LEAST = 140  # characters of a piece, so that it says something
 _FIRST = 0.7  # of the pieces that find room; the others are the last ones
 _READ = 4000
+_OF_A_RECORD = 20  # events of the same record that may stand before the one asked for
 _EVENTS = (
     f"SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary, e.ts"
-    f" FROM {shown.EVENTS}"
-    f" WHERE t.session_id = ? AND {shown.CURRENT} {shown.IN_ORDER}"
+    f" FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT}"
+)
+_WHOLE = f"{_EVENTS} {shown.IN_ORDER}"
+_PART = f"{_EVENTS} AND t.source_id = ?2 AND t.offset >= ?3 {shown.IN_ORDER} LIMIT ?4"
+_PLACE = (
+    "SELECT t.source_id, t.offset FROM events e JOIN records t ON t.id = e.record_id"
+    " WHERE t.session_id = ?1 AND e.id = ?2"
 )
 _TEXTS = (
     "SELECT id, substr(text, 1, ?2), substr(input, 1, ?2), substr(output, 1, ?2) FROM event_texts"
@@ -89,22 +95,35 @@ def program(asked: str) -> str:
 
 
 class Sessions:
-    """The order of events in each session that is asked for, read once."""
+    """The order of events in sessions; `whole` where most failures of each are asked for."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection, *, whole: bool = False) -> None:
         self._db = db
-        self._steps: dict[SessionId, tuple[list[Step], dict[EventId, int]]] = {}
+        self._whole = whole
+        self._read: dict[SessionId, tuple[list[Step], dict[EventId, int]]] = {}
 
     def following(self, session: SessionId, event: EventId, most: int) -> list[Step]:
         """An event, and at most so many after it."""
-        if session not in self._steps:
-            rows = self._db.execute(_EVENTS, (session,))
-            each = {step.event: step for step in map(Step._make, rows)}
-            places = {event: number for number, event in enumerate(each)}
-            self._steps[session] = [*each.values()], places
-        steps, places = self._steps[session]
+        if not self._whole:
+            return self._part(session, event, most)
+        if session not in self._read:
+            steps = self._steps(_WHOLE, session)
+            self._read[session] = steps, {step.event: at for at, step in enumerate(steps)}
+        steps, places = self._read[session]
         at = places.get(event, len(steps))
         return steps[at : at + 1 + most]
+
+    def _part(self, session: SessionId, event: EventId, most: int) -> list[Step]:
+        for source, offset in self._db.execute(_PLACE, (session, event)):
+            steps = self._steps(_PART, session, source, offset, most + _OF_A_RECORD)
+            at = next((at for at, step in enumerate(steps) if step.event == event), len(steps))
+            return steps[at : at + 1 + most]
+        return []
+
+    def _steps(self, sql: str, *values: object) -> list[Step]:
+        """Each event once, in order."""
+        rows = self._db.execute(sql, values)
+        return [*{step.event: step for step in map(Step._make, rows)}.values()]
 
     def after(self, session: SessionId, event: EventId, budget: int = BUDGET) -> Aftermath:
         steps = self.following(session, event, MOST)

@@ -117,7 +117,7 @@ def read(db: apsw.Connection, asked: Stats, *, least: int = 2, sort: str = "time
         lesson = lessons.setdefault(key, Lesson(key, line, name))
         lesson.tools[tool] += 1
         failed.setdefault(session, {})[event] = lesson
-    sessions = Sessions(db)
+    sessions = Sessions(db, whole=True)
     for session, events in failed.items():
         _follow(sessions, session, {e: one for e, one in events.items() if _met(one, least)})
     kept = [lesson for lesson in lessons.values() if lesson.times >= least]

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sess_schema.ids import EventId, SessionId
 
 _WORDS = 8  # asked of the full text
-_MOST_EVENTS = 40_000  # that have any of them: a bound by rarity
+_MOST_EVENTS = 15_000  # that have any of them: a bound by rarity
+_LOOKED_UP = 40  # words; each costs a look into the index
 _FAILED, _OTHERS = 60, 40  # candidates compared
 _READ = 40_000  # characters of one
 QUOTE = 260  # characters
@@ -97,14 +98,17 @@ class _Error:
         self._rarity: dict[str, float] = {}
         self.known: dict[str, int] = {}
         weights: dict[str, float] = {}
-        for line in self.lines:
+        for line in sorted(self.lines, key=lambda line: -line.weight):
             for word in line.words:
                 if word not in self._rarity:
+                    if len(self._rarity) == _LOOKED_UP:
+                        continue
                     count = db.execute("SELECT doc FROM event_words WHERE term = ?", (word,)).get
                     self._rarity[word] = log(1 + events / ((count or 0) + 0.5))
                     if count:
                         self.known[word] = count
-                weights[word] = max(weights.get(word, 0.0), line.weight * self._rarity[word])
+                worth = line.weight * self._rarity[word]
+                weights[word] = max(weights.get(word, 0.0), worth)
         self.asked = self._choose(weights)
         self._information: dict[signature.Pair, float] = {}
         for line in self.lines:
