@@ -79,13 +79,13 @@ CHAIN = Chain(
 )
 _TOOLS = Toolbox(
     {
-        kinds.SHELL: ("bash", "python", "ssh", "eval", "powershell"),
-        kinds.READ: ("read", "notebook", "inspect_image", "view"),
+        kinds.SHELL: ("bash", "python", "ssh", "eval", "powershell", "exec", "process"),
+        kinds.READ: ("read", "notebook", "inspect_image", "view", "memory_get"),
         kinds.WRITE: ("write",),
         kinds.EDIT: ("edit", "ast_edit", "multi_edit", "apply_patch", "replace"),
-        kinds.SEARCH: ("grep", "find", "ls", "search", "ast_grep", "lsp", "glob"),
-        kinds.FETCH: ("web_search", "fetch", "browser", "puppeteer"),
-        kinds.AGENT: ("task", "subagent", "oracle", "dispatch"),
+        kinds.SEARCH: ("grep", "find", "ls", "search", "ast_grep", "lsp", "glob", "memory_search"),
+        kinds.FETCH: ("web_search", "web_fetch", "fetch", "browser", "puppeteer"),
+        kinds.AGENT: ("task", "subagent", "oracle", "dispatch", "sessions_spawn"),
         kinds.PLAN: ("todo", "todo_write", "checkpoint", "exit_plan_mode"),
         kinds.QUESTION: ("ask", "question", "ask_user", "questionnaire"),
     }

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from sessiond.families import entry_log
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
+
+# What agents write that keep sessions in the same form.
+_OTHER = re.compile(
+    rb'\{"type":"session_init"|"cwd":"[^"]*[/\\]\.openclaw\b|"customType":"openclaw[.:]'
+)
 
 
 class PiSource(Source):
@@ -32,8 +38,8 @@ class PiSource(Source):
 
     def claims(self, path: str, head: bytes) -> bool:
         header = entry_log.header_of(head)
-        of_omp = head.startswith(b'{"type":"title"') or b'{"type":"session_init"' in head
-        return path.endswith(".jsonl") and "cwd" in header and not of_omp
+        other = head.startswith(b'{"type":"title"') or _OTHER.search(head)
+        return path.endswith(".jsonl") and "cwd" in header and not other
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         session, _ = entry_log.session_of(path, head)
