@@ -356,7 +356,15 @@ def _warnings(db: apsw.Connection) -> Check:
 def _calls(db: apsw.Connection) -> Check:
     pending, orphans = sources.unmatched_calls(db)
     calls, results = amounts.plural(pending, "call"), amounts.plural(orphans, "result")
-    return Check("calls", OK, f"{calls} without a result, {results} without a call")
+    message = f"{calls} without a result, {results} without a call"
+    missing = sources.missing_outputs(db)
+    if not missing:
+        return Check("calls", OK, message)
+    files = amounts.plural(len(missing), "file")
+    details = [layout.home_short(path) for path in missing[:_MOST_EXAMPLES]]
+    message += f", {files} with full outputs never found"
+    hint = "of these outputs only what the transcripts say is known"
+    return Check("calls", OK, message, details, hint)
 
 
 # -- end to end

@@ -30,10 +30,13 @@ from sessiond.sources import all_sources, source_classes
 # What else leaves something on disk, by folder; sessiond does not read it (yet).
 STRANGERS: dict[str, tuple[str, ...]] = {
     "Augment": ("~/.augment/sessions",),
+    "CodeBuddy": ("~/.codebuddy/projects",),
     "Codebuff": ("~/.config/manicode/projects",),
     "Cody": ("~/.config/Code/User/globalStorage/sourcegraph.cody-ai",),
+    "Grok CLI": ("~/.grok",),
+    "Hermes": ("~/.hermes",),
+    "iFlow": ("~/.iflow/projects",),
     "JetBrains Junie": ("~/.junie",),
-    "Mistral Vibe": ("~/.vibe/logs",),
     "Plandex": ("~/.plandex-home-v2", "~/.plandex-home"),
     "Qoder": ("~/.qoder",),
     "Rovo Dev": ("~/.rovodev/sessions",),

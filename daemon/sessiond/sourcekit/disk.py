@@ -31,7 +31,7 @@ _LARGEST_FILE = 64 << 10
 # VS Code and editors made from it, here and as the server side of a remote one.
 _EDITORS = (
     *("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Trae", "Kiro", "Positron"),
-    *("Antigravity",),
+    *("Antigravity", "Trae CN", "Qoder", "CodeBuddy", "CodeBuddy CN"),
 )
 _SERVERS = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server")
 

@@ -27,7 +27,7 @@ _ON_DISK = frozenset({"file", _REMOTE})
 _FILES = ("configPath", "workspace")
 # An untitled workspace is a file of this name in the editor's directory.
 _UNTITLED = re.compile(r"[\\/]workspace\.json\Z", re.IGNORECASE)
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "VSCodium - Insiders")
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "VSCodium - Insiders", "Positron")
 _SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscodium-server")
 
 

@@ -86,6 +86,17 @@ def warning_counts(db: apsw.Connection) -> list[tuple[str, int, str, int]]:
     ]
 
 
+def missing_outputs(db: apsw.Connection) -> list[str]:
+    """Files that outputs were put aside into, and that were gone before they could be read."""
+    return [
+        path
+        for (path,) in db.execute(
+            "SELECT DISTINCT e.overflow FROM events e LEFT JOIN sources p ON p.path = e.overflow"
+            " WHERE e.overflow IS NOT NULL AND e.retired = 0 AND p.id IS NULL ORDER BY 1"
+        )
+    ]
+
+
 def unmatched_calls(db: apsw.Connection) -> tuple[int, int]:
     """Calls waiting for a result, and results whose call was never seen."""
     ((pending, orphans),) = db.execute(

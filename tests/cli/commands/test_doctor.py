@@ -42,6 +42,22 @@ def test_a_healthy_installation_is_all_ok(world):
     assert found["sources"]["message"] == "1 live"
 
 
+def test_outputs_that_were_never_found_are_named(world):
+    """The transcript has only their start, and nothing else would say so."""
+    t = world.transcript()
+    aside = t.path.with_suffix("") / "tool-results" / "b1.txt"
+    details = {"persistedOutputPath": str(aside), "stdout": "start"}
+    t.append(t.prompt("go"), t.call("c1"), t.result("c1", "start", toolUseResult=details))
+    world.ingest()
+    found = checks(world, code=0)["calls"]
+    assert found["message"].endswith("1 file with full outputs never found")
+    assert found["details"][0].endswith("tool-results/b1.txt")
+    aside.parent.mkdir(parents=True)
+    aside.write_text("all of it")
+    world.ingest()
+    assert checks(world, code=0)["calls"]["details"] == []
+
+
 def test_deep_says_where_the_bytes_are(world):
     """The parts add up to the file, and it is compared with what was read."""
     t = world.transcript()
