@@ -256,6 +256,8 @@ def _lines(
         yield f'handed "{path}" to the running daemon, which has not read it yet\n'
     elif not sessions:
         yield f'no conversations in "{path}", read as a file of {file.agent}\n'
+        if file.kind == "database":
+            yield f"hint: {file.agent} may hold what it has not saved yet; quit it and try again\n"
     else:
         yield f'{counted(len(sessions), "session")} of {file.agent} in "{path}"\n'
     for native_id, title in sessions[:_MOST_SHOWN]:

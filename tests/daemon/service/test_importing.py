@@ -5,19 +5,21 @@ from __future__ import annotations
 import http.server
 import io
 import json
+import os
 import shutil
 import stat
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
+import apsw
 import pytest
 from tests.forked import BIN
 from tests.golden_home import GOLDEN
 from tests.waiting import LIMIT, wait_until
 
-from sess_common.errors import SessError
+from sess_common.errors import Exit, SessError
 from sessiond.service import importing
 
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -411,3 +413,15 @@ def test_a_person_may_say_whose_a_file_is(here, capsys):
     assert done.stderr.startswith("sessiond: --agent needs a file\n")
     done = here.run("sessiond", "sync", "--agent", "nobody", file, check=2)
     assert done.stderr.startswith('sessiond: unknown agent "nobody"\n')
+
+
+def test_of_an_empty_database_is_said_that_its_agent_may_hold_more(here, capsys):
+    """An agent that runs saves conversations when it likes."""
+    file = here.elsewhere / "state.vscdb"
+    with closing(apsw.Connection(os.fspath(file))) as db:
+        for table in ("ItemTable", "cursorDiskKV"):
+            db.execute(f"CREATE TABLE {table} (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
+    assert importing.run([str(file)], agent="cursor") == Exit.NOTHING_FOUND
+    said, hint = capsys.readouterr().out.splitlines()
+    assert said.startswith("no conversations in ")
+    assert hint == "hint: cursor may hold what it has not saved yet; quit it and try again"
