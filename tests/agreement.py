@@ -328,7 +328,7 @@ def _timeline(text: str) -> Said:
 
 
 def _film(story: Story) -> Said:
-    card = storyboard._closing(story, 80, 0, 0)
+    card = storyboard._closing(story, "", 80, 0, 0)
     facts = {}
     for line in card.rows:
         words = "".join(str(piece[0]) for piece in line)

@@ -40,13 +40,16 @@ class Preset(StrEnum):
     WIDE = "wide"
     SQUARE = "square"
     PORTRAIT = "portrait"
+    README = "readme"
 
 
 _SIZES = {  # width, height and font size
     Preset.WIDE: (1920, 1080, 26),
     Preset.SQUARE: (1080, 1080, 22),
     Preset.PORTRAIT: (1080, 1920, 26),
+    Preset.README: (1120, 640, 17),
 }
+_README = "30s"  # nobody looks longer at a picture above a text
 _GIF = (1400, 800, 16)  # of a wide one, whose size in bytes matters
 
 ThemeName = Annotated[
@@ -130,9 +133,9 @@ class FilmOptions:
 class Shape:
     """The size of a picture, and of its letters."""
 
-    preset: Annotated[Preset, typer.Option("--preset", help="Size and font for this shape.")] = (
-        Preset.WIDE
-    )
+    preset: Annotated[
+        Preset, typer.Option("--preset", help="Size and font for this shape; readme: 30s.")
+    ] = Preset.WIDE
     width: Annotated[
         int | None, typer.Option("--width", min=64, max=7680, metavar="N", help="Width in pixels.")
     ] = None
@@ -197,6 +200,8 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
         picture = _Picture(suffix, theme, *shape.sized(gif=suffix == "gif"), fps, max_output)
         picture.check(backend, output)
         writing.check(output)
+        if shape.preset is Preset.README and options.duration is None:
+            options.duration = _README
         with shared.opened(session, writing.redactor, sync=not no_sync) as story:
             path = writing.target(output, shared.default_name(story, suffix))
             if captions:

@@ -18,7 +18,9 @@ from sess_cli.render.layout import cells
 _KEPT = 20_000  # masks; text with endless accents must not fill the memory
 _PICTURE = "\ufe0f"  # selects the emoji form of a character that is also a plain symbol
 _PLAIN = "\ufe0e"
-_JOINERS = {ord(character): None for character in (_PICTURE, _PLAIN, "\u200d")}
+_JOINER = "\u200d"
+_PEOPLE = frozenset("👦👧👨👩🧑👶🧒👴👵🧓")
+_JOINERS = {ord(character): None for character in (_PICTURE, _PLAIN, _JOINER)}
 _BLANK = ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs")
 _SKINS = "🏻🏼🏽🏾🏿"  # skin tones, which are not drawn
 _BITMAP_SIZES = (109, 160, 96, 64)  # sizes of bitmap emoji fonts
@@ -57,15 +59,22 @@ class Glyph:
 
 
 def clusters(text: str) -> Iterator[str]:
-    """Characters, each with the zero-width characters that follow it."""
+    """Characters, each with the zero-width characters that follow it and emoji joined to it."""
     start = 0
     for at in range(1, len(text)):
-        if text[at] > "\u02ff" and not cells(text[at]):
+        if text[at] > "\u02ff" and (
+            not cells(text[at]) or (text[at - 1] == _JOINER and text[at] > "\u2189")
+        ):
             continue
         yield text[start:at]
         start = at
     if text:
         yield text[start:]
+
+
+def taken_by(cluster: str) -> int:
+    """Its cells: emoji that are joined are drawn as one."""
+    return 2 if _JOINER in cluster and cells(cluster) > 1 else cells(cluster)
 
 
 class Glyphs:
@@ -89,7 +98,12 @@ class Glyphs:
         return self._kept[key]
 
     def _made(self, cluster: str, bold: bool, italic: bool, loose: bool) -> Glyph | None:
-        width = max(1, cells(cluster))
+        width = max(1, taken_by(cluster))
+        members = [one[0] for one in cluster.split(_JOINER) if one and one[0] in _PEOPLE]
+        if len(members) > 1:
+            return self._family(members, bold=bold)
+        if _JOINER in cluster and width > 1:
+            cluster = cluster.partition(_JOINER)[0]  # of a person at work, the person
         text = unicodedata.normalize("NFC", cluster.translate(_JOINERS))
         if not text or text[0] in _SKINS or unicodedata.category(text[0]) in _BLANK:
             return None
@@ -111,6 +125,21 @@ class Glyphs:
         for mark in text[1:]:
             image = self._marked(image, mark)
         return Glyph(image, _TINT.get(text[0]))
+
+    def _family(self, members: list[str], *, bold: bool) -> Glyph:
+        """Up to four, half as large, where one would be."""
+        size = 2 * self.width, self.height
+        whole: Image.Image | None = None
+        for number, member in enumerate(members[:4]):
+            glyph = self.glyph(member, bold=bold, italic=False)
+            if glyph is None:
+                continue
+            small = glyph.image.resize((size[0] // 2, size[1] // 2), Image.Resampling.LANCZOS)
+            whole = whole or Image.new(small.mode, size)
+            row, column = divmod(number, 2)
+            top = row * size[1] // 2 if len(members) > 2 else size[1] // 4
+            whole.paste(small, (column * size[0] // 2, top))
+        return Glyph(whole or self._box(size[0]))
 
     def _outline(self, face: fonts.Face, text: str, width: int, room: int) -> Image.Image:
         """Centred in its cells, or in `room` pixels if wider; shrunk if necessary."""

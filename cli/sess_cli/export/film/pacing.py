@@ -2,7 +2,8 @@
 
 A scene has four levels of detail: folded with its neighbours into one line, glimpse, short, and
 full. If everything takes too long, all scenes begin folded, and the most important ones are raised
-level by level while there is time; the remaining time goes into the pauses.
+level by level while there is time: of the prompts with the most work, what was asked and what came
+of it. The remaining time goes into the pauses. Nothing passes faster than it can be read.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _HOLD_SHARES = {GLIMPSE: 0.3, SHORT: 0.55, FULL: 1.0}
 _ROWS_PER_SECOND = {GLIMPSE: 1500, SHORT: 45, FULL: 15}
 _LOOK_AT = 350  # milliseconds to notice something new
 _READ = 15  # milliseconds per character, for text that moves
-_FOLD = 200
+_FOLD = 400
+# Words that people can follow in a second: said to them, and in outputs, which they skim.
+_SAID_PER_SECOND, _SHOWN_PER_SECOND = 8, 16
 _ALIKE_IN_A_ROW = 3
 _ALIKE = (frozenset({"read", "search"}), frozenset({"notice"}))
 
@@ -54,7 +57,7 @@ _WORTH = {
 }  # fmt: skip
 _FINAL_WORTH, _ERROR_WORTH = 82, 74
 _END_WORTH = 12  # extra, for the first prompt and the outcome of the last
-_CHAPTER = 3500  # milliseconds needed to follow a prompt and its outcome
+_CHAPTER = 6000  # milliseconds needed to follow a prompt and its outcome
 _OTHER_CHAPTERS = 0.25
 _DEEDS = {"commit": 6, "edit": 2, "write": 2, "agent": 2, "error": 1, "shell": 1, "answer": 1}
 _LEVEL_WORTH = {GLIMPSE: 1.0, SHORT: 0.62, FULL: 0.3}
@@ -66,6 +69,11 @@ _NAMES = {
     "commit": ("commit", "commits"), "notice": ("notice", "notices"),
 }  # fmt: skip
 
+_WORDS = {GLIMPSE: 24, SHORT: 90, FULL: 400}
+_WORDS_OF_PROMPT = 32
+_NO_LIMIT = 1 << 30
+_UNROLLED = 0.5  # of the time that it takes to read something, it appears
+_READ_WHOLE = {"prompt", "answer", "thought", "agent", "commit"}
 _UNCOUNTED = {"answer", "todo", "notice"}  # not worth a line on their own
 
 
@@ -140,8 +148,13 @@ class Pacing:
         return max(1, round(milliseconds * self._fps / 1000 / self._speed))
 
     def _shot(self, scene: Scene, level: int) -> Shot:
-        head = scene.head.shown((_PROMPTS if scene.kind == "prompt" else _HEADS)[level])
-        body = scene.body.shown(_body_rows(scene, level))
+        most_words = _WORDS[level] if scene.kind in _READ_WHOLE else _NO_LIMIT
+        if scene.kind == "prompt":
+            most_words = max(most_words, _WORDS_OF_PROMPT)
+        most_rows = (_PROMPTS if scene.kind == "prompt" else _HEADS)[level]
+        head = scene.head.shown(_rows_of(scene.head.rows, most_rows, most_words))
+        most_rows = _body_rows(scene, level)
+        body = scene.body.shown(_rows_of(scene.body.rows, most_rows, most_words))
         letters = sum(len(rows.plain(line)) for line in head)
         words = letters + sum(len(rows.plain(line)) for line in body)
         typing = wait = 0
@@ -151,16 +164,21 @@ class Pacing:
         if scene.wait and level > GLIMPSE:
             wait = self._frames(min(_LONGEST_WAIT[level], scene.wait))
         most = _FINAL_HOLD if scene.final else _HOLDS[scene.kind] * (1.4 if scene.failed else 1)
-        hold = min(most, _LOOK_AT + _READ * words) * _HOLD_SHARES[level]
+        hold = self._frames(min(most, _LOOK_AT + _READ * words) * _HOLD_SHARES[level])
+        unrolling = max(
+            ceil(len(body) * self._fps / _ROWS_PER_SECOND[level] / self._speed),
+            self._frames(_reading(scene, [], body) * _UNROLLED) if body else 0,
+        )
+        least = self._frames(_reading(scene, head, body)) - typing - wait - unrolling
         return Shot(
             above=scene.above,
             head=head,
             typing=typing,
             wait=wait,
             body=body,
-            unrolling=ceil(len(body) * self._fps / _ROWS_PER_SECOND[level] / self._speed),
+            unrolling=unrolling,
             tail=scene.tail,
-            hold=self._frames(hold),
+            hold=max(hold, least),
             spaced=scene.spaced,
             chapter=scene.chapter,
             ts=scene.ts,
@@ -207,10 +225,16 @@ class Pacing:
         levels = [FOLDED] * len(scenes)
         fold = self._frames(_FOLD)
         left = room - fold
-        # No prompt is folded while there is a tool call to fold.
+        # Of the chapters that are told, no prompt is folded while there is a tool call to fold.
+        chapters = _chosen_chapters(scenes, room // self._frames(_CHAPTER))
         steps = [
-            (scenes[n].kind != "prompt" or level > GLIMPSE, -worth * _LEVEL_WORTH[level], level, n)
-            for n, worth in enumerate(worths(scenes, room // self._frames(_CHAPTER)))
+            (
+                level > GLIMPSE or scenes[n].kind != "prompt" or scenes[n].chapter not in chapters,
+                -worth * _LEVEL_WORTH[level],
+                level,
+                n,
+            )
+            for n, worth in enumerate(worths(scenes, chapters))
             for level in (GLIMPSE, SHORT, FULL)
         ]
         lengths = [0] * len(scenes)
@@ -223,6 +247,9 @@ class Pacing:
             if cost <= left:
                 left -= cost
                 levels[n], lengths[n] = level, length
+        asked = [n for n, scene in enumerate(scenes) if scene.kind == "prompt"]
+        if asked and not any(levels[n] for n in asked):
+            levels[asked[0]] = GLIMPSE  # in a film that is too short to read anything
         return levels
 
 
@@ -248,12 +275,11 @@ def _fold_repeated(scenes: list[Scene], levels: list[int]) -> None:
         run = [n] if alike else []
 
 
-def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
+def worths(scenes: list[Scene], chosen: set[int] | None = None) -> list[float]:
     """The importance of each scene: less if there are many of its kind around it.
 
-    With a limit on chapters, scenes of all other chapters count for little.
+    If chapters were chosen, scenes of all others count for little.
     """
-    chosen = _chosen_chapters(scenes, chapters)
     alike: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     worth_of = [0.0] * len(scenes)
     for n, scene in enumerate(scenes):
@@ -266,14 +292,32 @@ def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
             worth = _base(scene) / (1 + 0.22 * log2(1 + rank))
             if kind in ("prompt", "final") and chapter in ends:
                 worth += _END_WORTH
-            worth_of[places[place]] = worth if chapter in chosen else worth * _OTHER_CHAPTERS
+            worth_of[places[place]] = (
+                worth if chosen is None or chapter in chosen else worth * _OTHER_CHAPTERS
+            )
     return worth_of
 
 
-def _chosen_chapters(scenes: list[Scene], most: int | None) -> set[int]:
+def _rows_of(lines: list[Row], most: int, words: int) -> int:
+    """How many rows have no more words than that; at least one."""
+    for number, line in enumerate(lines[:most]):
+        words -= len(rows.plain(line).split())
+        if words < 0:
+            return max(1, number)
+    return most
+
+
+def _reading(scene: Scene, head: list[Row], body: list[Row]) -> float:
+    """Milliseconds to follow what is said and shown."""
+    said = scene.kind in _READ_WHOLE
+    words = sum(len(rows.plain(line).split()) for line in (*head, *body, scene.tail))
+    return words * times.SECOND / (_SAID_PER_SECOND if said else _SHOWN_PER_SECOND)
+
+
+def _chosen_chapters(scenes: list[Scene], most: int) -> set[int]:
     """The chapters with the most work, spread over the session, and the first and last."""
     numbers = [*dict.fromkeys(scene.chapter for scene in scenes)]
-    if most is None or len(numbers) <= most:
+    if len(numbers) <= most:
         return {*numbers}
     done: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for scene in scenes:

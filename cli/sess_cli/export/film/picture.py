@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from PIL import Image, ImageDraw
 
 from sess_cli.export.film import fonts, themes
-from sess_cli.export.film.glyphs import Glyphs, clusters
+from sess_cli.export.film.glyphs import Glyphs, clusters, taken_by
 from sess_cli.export.film.rows import Look, Row, half_of
 from sess_cli.render.layout import cells
 
@@ -20,6 +20,7 @@ T = TypeVar("T")
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _RIGHT_TO_LEFT = ("R", "AL")
 _NUMBERS = ("EN", "AN", "L")
+_LIGATURES = {"لآ": "\ufef5", "لأ": "\ufef7", "لإ": "\ufef9", "لا": "\ufefb"}
 
 
 class Painter:
@@ -44,7 +45,8 @@ class Painter:
         place, image = self.place, self._blank.copy()
         runs: Sequence[tuple[str, Look]] = row
         if any(has_right_to_left(text) for text, _ in row):
-            runs = in_visual_order([(part, look) for text, look in row for part in clusters(text)])
+            parts = [(part, look) for text, look in row for part in clusters(text)]
+            runs = in_visual_order(parts)
         column = 0
         for number, (text, look) in enumerate(runs):
             after = runs[number + 1][0][:1] if number + 1 < len(runs) else " "
@@ -88,7 +90,7 @@ class Painter:
         pieces = text if text.isascii() else list(clusters(text))
         x = left
         for number, piece in enumerate(pieces, 1):
-            taken = 1 if piece.isascii() else cells(piece)
+            taken = 1 if piece.isascii() else taken_by(piece)
             if x + taken * place.cell_width > right:
                 break
             if piece != " ":
@@ -100,7 +102,7 @@ class Painter:
             if wanted:
                 y = round(place.cell_height * level)
                 image.paste(front, (left, y, right, y + max(1, place.cell_width // 9)))
-        return width
+        return (x - left) // place.cell_width
 
     def _letter(
         self, image: Image.Image, x: int, piece: str, look: Look, front: themes.RGB, *, loose: bool
@@ -196,11 +198,25 @@ def _letter_forms() -> dict[str, dict[str, str]]:
         shape, *letters = unicodedata.decomposition(chr(code)).split() or [""]
         if len(letters) == 1:
             forms.setdefault(chr(int(letters[0], 16)), {})[shape.strip("<>")] = chr(code)
+    for isolated in _LIGATURES.values():
+        forms[isolated] = {"final": chr(ord(isolated) + 1)}
     return forms
+
+
+def _with_ligatures(pieces: Sequence[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    at = 0
+    while at < len(pieces):
+        text, rest = pieces[at]
+        ligature = _LIGATURES.get("".join(piece for piece, _ in pieces[at : at + 2])[:2])
+        at += 1
+        if ligature is not None and text == "ل":
+            text, at = ligature + pieces[at][0][1:], at + 1
+        yield text, rest
 
 
 def _joined_letters(pieces: Sequence[tuple[str, T]]) -> list[tuple[str, T]]:
     forms = _letter_forms()
+    pieces = [*_with_ligatures(pieces)]
     shapes = [forms.get(text[0], {}) for text, _ in pieces]
     result = []
     for at, (text, rest) in enumerate(pieces):

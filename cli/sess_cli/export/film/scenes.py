@@ -95,6 +95,7 @@ class Card:
     title: Row
     rows: list[Row]
     indent: int = 0  # of what a row that is too long goes on with
+    foot: Row = ()  # at the end of the screen, in small letters
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ _DONE, _LEFT = Look("accent"), Look("surface")
 _MARGIN = "  "
 _NARROW, _NARROWEST = 56, 36  # with fewer columns, the progress line is shortened
 _NARROWEST_LARGE = 26  # columns of large letters, for the rows of a card
+_WIDE = 100  # columns, of which a card leaves a sixth free
 _PASSED = 6  # cells: `59m59s`
 _RUNNING = rows.row(("  ⋯", Look("yellow")))
 
@@ -80,6 +81,9 @@ class _Stage:
         self._shot = Shot()
         self._elapsed = 0
         self._last: tuple[Row, ...] | None = None
+        # All cards begin in the same column; large letters take two cells.
+        self._lead = (columns // (6 if columns >= _WIDE else 14)) & ~1
+        self._half = (columns - self._lead) // 2 - 1
 
     def play(self) -> Iterator[Frame]:
         yield from self._card(self._board.opening, self._plan.opening)
@@ -101,22 +105,34 @@ class _Stage:
             self._elapsed = max(self._elapsed, passed)
 
     def _card(self, card: Card, length: int) -> Iterator[Frame]:
-        most = min(_TITLE_ROWS, (self._height - len(card.rows) - 1) // 2)
-        title = [*rows.wrap(card.title, max(5, self._columns // 2 - 2))]
+        foot = [*rows.wrap(card.foot, self._columns - self._lead - 2)] if card.foot else []
+        room = self._height - (2 * len(foot) if foot else 0)
+        # What happened is more important than all of a title.
+        most = max(0, min(_TITLE_ROWS, (room - len(card.rows) - 1) // 2))
+        title, below = self._title(card, most), list[Row]()
+        for fewer in range(most, 0, -1):
+            shorter = self._title(card, fewer)
+            if below := self._large(card, room - len(shorter) - 2):
+                title = shorter
+                break
+        lines = [*title, (), *(below or card.rows)]
+        top = max(0, (self._height - len(lines)) // 2)
+        self._screen = [()] * top + [rows.led(line, self._lead, self._columns) for line in lines]
+        if foot and len(self._screen) + len(foot) < self._height:
+            self._screen += [()] * (self._height - len(self._screen) - len(foot))
+            self._screen += [rows.led(line, self._lead, self._columns) for line in foot]
+        yield from self._stay(length)
+
+    def _title(self, card: Card, most: int) -> list[Row]:
+        """In large letters, if so many rows are left for it."""
+        title = [*rows.wrap(card.title, max(5, self._half))]
         if len(title) > most > 0:
             title = [*title[: most - 1], (*title[most - 1], ("…", title[0][0][1]))]
-        below = self._large(card, self._height - 2 * len(title) - 2) or card.rows
-        above = [*rows.large(title)] if most > 0 else [rows.cut(card.title, self._columns)]
-        lines = [*above, (), *below]
-        across = max(rows.breadth(line) for line in lines)
-        lead = max(0, (self._columns - across) // 2) & ~1  # large letters take two cells
-        top = max(0, (self._height - len(lines)) // 2)
-        self._screen = [()] * top + [rows.led(line, lead, self._columns) for line in lines]
-        yield from self._stay(length)
+        return [*rows.large(title)] if most > 0 else [rows.cut(card.title, self._columns)]
 
     def _large(self, card: Card, room: int) -> list[Row]:
         """The rows of a card in large letters; nothing if there is no room for them."""
-        half = self._columns // 2 - 2
+        half = self._half
         if half < _NARROWEST_LARGE:
             return []
         indent = rows.row((" " * card.indent, Look()))

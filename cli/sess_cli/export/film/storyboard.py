@@ -18,9 +18,12 @@ from sess_common.errors import Exit, SessError
 from sess_schema.citations import looks_like_one
 
 MAX_OUTPUT = 12
+HOME = "github.com/sessiond/sessiond"
 _LONG_PAUSE = 10 * times.MINUTE
 _CHAPTER = 60
 _NAMES = 15  # cells, in the closing numbers
+_SHORT_ID = 8
+_MADE_WITH = (("sess", Look("mauve", bold=True)), (f"  {HOME}", Look("blue")))
 _TAGS = re.compile(r"</?[a-z][a-z-]{0,40}>")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
@@ -78,7 +81,7 @@ def storyboard(
         title=title,
         opening=_opening(story, title, columns, utc=utc),
         scenes=scenes,
-        closing=_closing(story, columns, max(agents, len(story.children)), len(changed)),
+        closing=_closing(story, title, columns, max(agents, len(story.children)), len(changed)),
         chapters=chapters,
         started=story.row.started,
         ended=story.row.ended,
@@ -157,7 +160,7 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
     return Card(heading, [line for line in lines if line])
 
 
-def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
+def _closing(story: Story, title: str, columns: int, agents: int, files: int) -> Card:
     total = story.total
     facts: list[tuple[str, str, str]] = []
     if story.duration_ms:
@@ -185,7 +188,16 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
             (f"{name:<{_NAMES}}", rows.DIM), (value, look), (f"  {more}" if more else "", rows.DIM)
         )
         lines.append(rows.cut(line, max(10, columns - 4)))
-    return Card(rows.row(("session totals", Look("accent", bold=True))), lines, indent=_NAMES)
+    by = rows.row((_one_of(story), rows.DIM), ("  ·  made with ", rows.DIM), *_MADE_WITH)
+    heading = rows.row((title, Look("accent", bold=True)))
+    return Card(heading, lines, indent=_NAMES, foot=by)
+
+
+def _one_of(story: Story) -> str:
+    """What is told, as somebody who has the index would ask for it."""
+    return (
+        f"{rows.one_line(story.row.agent)} session {story.cleaned(story.row.session)[:_SHORT_ID]}"
+    )
 
 
 # -- which events, and which of their scenes

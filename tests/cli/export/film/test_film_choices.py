@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from tests.cli.export.film.filmed import Session
@@ -11,6 +13,8 @@ from sess_cli.export.film import encode, rows
 from sess_cli.export.film.pacing import Pacing
 from sess_cli.export.film.storyboard import Extent, parse_prompts
 from sess_common.errors import SessError
+
+PROJECT = Path(__file__).parents[4] / "pyproject.toml"
 
 
 @pytest.fixture
@@ -50,18 +54,37 @@ def test_the_same_failure_is_told_once_with_how_often_it_came_again(session):
     assert "the same" not in rows.plain(scenes[2].tail)
 
 
-def test_no_prompt_is_folded_while_a_call_is_shown(session):
-    """However short the film, what was asked comes before what was done."""
+def test_a_short_film_tells_what_came_of_the_prompts_it_shows(session):
+    """Not the first prompts, but the first, the last and those with the most work, and results."""
+    t = session.transcript
     for number in range(12):
-        session.write(session.transcript.prompt(f"please do the thing number {number}"))
-        for _ in range(8):
+        session.write(t.prompt(f"please do the thing number {number}"))
+        for _ in range(8 if number in (4, 8) else 1):
             session.call("Bash", "line\n" * 20, command=f"make {number}")
-    for seconds in (15, 25, 40):
-        board = session.board()
-        plan = Pacing(duration=seconds * 1000).plan(board)
+        session.call("Edit", file_path=f"/f{number}", old_string="a", new_string="b")
+        session.write(t.answer(f"It is done: {number}."))
+    for seconds in (20, 30, 45):
+        plan = Pacing(duration=seconds * 1000).plan(session.board())
         shown = [shot for shot in plan.shots if not shot.folded]
-        asked = sum(bool(shot.said) for shot in shown)
-        assert asked == 12 or asked == len(shown)
+        asked = {shot.chapter for shot in shown if shot.said.startswith("please")}
+        ended = {shot.chapter for shot in shown if shot.said.startswith("It is done")}
+        assert {1, 12} <= ended <= asked
+        assert 5 in ended or seconds == 20
+
+
+def test_nothing_passes_faster_than_it_can_be_read(session):
+    """However short the film: of what is said eight words a second, of outputs sixteen."""
+    t = session.transcript
+    for number in range(9):
+        session.write(t.prompt("please explain this at length " * 12))
+        session.call("Bash", "a line of some words\n" * 30, command=f"make {number}")
+        session.write(t.answer("and this is what came of it " * 20))
+    for duration in (15_000, 40_000, 120_000, None):
+        plan = Pacing(duration=duration).plan(session.board())
+        for shot in plan.shots:
+            words = sum(len(rows.plain(row).split()) for row in (*shot.head, *shot.body))
+            pace = 8 if shot.said else 16
+            assert words <= pace * shot.length / 15 + 2 or shot.folded
 
 
 def test_a_prompt_of_a_few_rows_is_whole_in_the_shortest_film(session):
@@ -96,7 +119,11 @@ def test_a_portrait_has_all_facts_in_large_letters(session):
     session.call("Bash", command="x")
     frames = [*session.film(columns=64, lines=50).frames()]
     for frame in (frames[0], frames[-1]):
-        assert {rows.half_of(row) for row in frame.rows[:-1] if row} == {1, 2}
+        card = [row for row in frame.rows[:-1] if row and "made with" not in rows.plain(row)]
+        assert {rows.half_of(row) for row in card if rows.half_of(row) or frame is frames[0]} == {
+            1,
+            2,
+        }
     shown = " ".join(" ".join(map(rows.plain, frames[0].rows[::2])).split())
     assert "2026-02-01 10:00" in shown
 
@@ -122,3 +149,22 @@ def test_captions_say_what_people_and_models_said_while_it_is_shown(session):
     told = "".join(encode.webvtt(film))
     assert told.startswith("WEBVTT\n\n1\n00:00:0")
     assert "\nwhy &lt;b&gt; --&gt; &amp; so?\n" in told
+
+
+def test_the_last_card_names_the_session_and_what_made_the_film(session):
+    """Whoever sees it posted knows what it shows, and where to get one."""
+    session.write(session.transcript.prompt("boil water"))
+    session.call("Bash", command="x")
+    for columns, lines in ((136, 36), (64, 50)):
+        frames = [*session.film(columns=columns, lines=lines).frames()]
+        first, last = frames[0], frames[-1]
+        said = " ".join(" ".join(map(rows.plain, last.rows)).split())
+        assert "boil water" in said
+        assert f"claude session {session.transcript.session[:8]} · made with sess" in said
+        homepage = tomllib.loads(PROJECT.read_text())["project"]["urls"]["Homepage"]
+        assert homepage.removeprefix("https://") in said
+        starts = [
+            next(len(t) - len(t.lstrip()) for t in map(rows.plain, frame.rows) if t.strip())
+            for frame in (first, last)
+        ]
+        assert starts[0] == starts[1]

@@ -174,6 +174,20 @@ def test_arabic_letters_take_the_shape_of_their_place() -> None:
         "ARABIC LETTER YEH MEDIAL FORM",
         "ARABIC LETTER BEH INITIAL FORM",
     ]
+    seen = [piece for piece, _ in picture.in_visual_order([(c, None) for c in "سلام"])]
+    assert unicodedata.name(seen[1]) == "ARABIC LIGATURE LAM WITH ALEF FINAL FORM"
+
+
+def test_a_family_is_one_picture() -> None:
+    family = "👨\u200d👩\u200d👧\u200d👦"
+    assert list(glyphs.clusters(f"a{family}b")) == ["a", family, "b"]
+    assert glyphs.taken_by(family) == 2
+    drawn = glyphs.Glyphs(fonts.layout(400, 200, 20)).glyph(family, bold=False, italic=False)
+    one = glyphs.Glyphs(fonts.layout(400, 200, 20)).glyph("👨", bold=False, italic=False)
+    assert drawn is not None
+    assert one is not None
+    assert drawn.image.size == one.image.size
+    assert drawn.image.tobytes() != one.image.tobytes()
 
 
 def test_marks_stay_with_the_letter_before_them() -> None:
