@@ -53,7 +53,9 @@ class Occurrences:
         self.version = 0  # of what is known
         self._known: set[str] = set()
         self._forms: dict[str, Form] = {}  # how each may be written
-        self._screen: Callable[[bytes], Any] | None = None
+        self._by_piece: dict[bytes, list[Form]] = {}
+        self._new: set[bytes] = set()  # pieces that no screen has
+        self._screens: list[tuple[set[bytes], set[int], Callable[..., Any]]] = []  # largest first
 
     def add(self, kind: str, found: str) -> None:
         """Remember what was found; of several lines or words, those that are secrets by themselves."""
@@ -69,11 +71,19 @@ class Occurrences:
 
     def _learn(self, kind: str, secret: str) -> None:
         for written in _forms(secret):
-            self._forms.setdefault(written, Form(kind, written, goes_on=len(secret) == _LONGEST))
+            self._add(Form(kind, written, goes_on=len(secret) == _LONGEST))
         for core in _coded(secret):
-            self._forms.setdefault(core, Form(kind, core, coded=True))
+            self._add(Form(kind, core, coded=True))
         self.version += 1
-        self._screen = None
+
+    def _add(self, form: Form) -> None:
+        if form.written in self._forms:
+            return
+        self._forms[form.written] = form
+        for piece in form.pieces:
+            sign = piece.encode("utf-8", "surrogatepass")
+            self._by_piece.setdefault(sign, []).append(form)
+            self._new.add(sign)
 
     def find(self, text: str) -> list[Secret]:
         """Every place where one is written."""
@@ -87,14 +97,27 @@ class Occurrences:
         """Those that may be; usually none."""
         if not self._known:
             return ()
-        if self._screen is None:
-            pieces = {piece for form in self._forms.values() for piece in form.pieces}
-            self._screen = compiled(
-                "|".join(map(re.escape, sorted(pieces))).encode("utf-8", "surrogatepass")
-            ).search
-        if self._screen(text.encode("utf-8", "surrogatepass")) is None:
-            return ()
-        return self._forms.values()
+        if self._new:
+            self._screen_new()
+        encoded = text.encode("utf-8", "surrogatepass")
+        found: dict[str, Form] = {}
+        for _, sizes, search in self._screens:
+            match = search(encoded)
+            while match is not None:
+                begin = match.start()
+                for size in sizes:
+                    for form in self._by_piece.get(encoded[begin : begin + size], ()):
+                        found[form.written] = form
+                match = search(encoded, begin + 1)
+        return found.values()
+
+    def _screen_new(self) -> None:
+        """Join screens of about one size: then none is compiled more often than the sizes double."""
+        pieces, self._new = self._new, set()
+        while self._screens and len(self._screens[-1][0]) <= 2 * len(pieces):
+            pieces |= self._screens.pop()[0]
+        expression = b"|".join(map(re.escape, sorted(pieces)))
+        self._screens.append((pieces, {*map(len, pieces)}, compiled(expression).search))
 
 
 class Form:

@@ -50,6 +50,7 @@ class Redactor:
         self._searched: dict[int, Sequence[Secret]] = {}  # by hash: what the rules found
         self._occurrences = Occurrences()
         self._version = 0
+        self._learns = False
         self.learned: set[Hashable] = set()  # what was read to learn its secrets
         self._homes = Homes(home, self._found_home)
         self._rules = [*rules]
@@ -74,11 +75,11 @@ class Redactor:
     def learning(self) -> Iterator[None]:
         """What is masked meanwhile is remembered, to mask it wherever it occurs, but not reported."""
         masked, places = self._masked.copy(), self.places
-        self.places = None
+        self.places, self._learns = None, True
         try:
             yield
         finally:
-            self._masked, self.places = masked, places
+            self._masked, self.places, self._learns = masked, places, False
 
     def learn(self, records: Iterable[bytes]) -> None:
         """What is masked in these records, as agents wrote them, is masked wherever it occurs from then on."""
@@ -164,7 +165,7 @@ class Redactor:
             text = self._homes.shortened(before)
             if found := self._found(text):
                 text = self._with_masks(text, found)
-            if again := self._occurrences.find(text):
+            if not self._learns and (again := self._occurrences.find(text)):
                 text = self._with_masks(text, engine.joined(text, again))
             if text == before:
                 break
