@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = 1500
 _BYTES_PER_TOKEN = 3
 _PLACES = 5  # that should fit, at least
+_TOKENS = 150  # of the shortest places: no more are told than can be printed
 _HEAD = 160  # bytes of the lines above a quote
 _LEAST = 60  # characters of a quote
 _QUESTION = 20_000  # characters read from stdin
@@ -50,12 +51,13 @@ class Answer:
 
     def write(self, db: apsw.Connection, *, as_json: bool) -> int:
         """Print the places; how many there are."""
-        found = recall(db, self.question, self._options())
+        tokens = self.max_tokens if as_json else self.max_tokens or MAX_TOKENS
+        found = recall(db, self.question, self._options(tokens))
         if as_json:
             return self._objects(found)
         return self._lines(db, found)
 
-    def _options(self) -> Options:
+    def _options(self, tokens: int | None) -> Options:
         filters = []
         for name, given in self.filters.items():
             values = given if isinstance(given, list) else [given] if given is not None else []
@@ -63,8 +65,9 @@ class Answer:
         options = Options(
             filters, self.prefer, self.not_session, self.error, limit=self.limit, utc=self.utc
         )
-        if self.max_tokens is not None:
-            room = self.max_tokens * _BYTES_PER_TOKEN // _PLACES - _HEAD
+        if tokens is not None:
+            options.limit = min(options.limit, max(_PLACES, tokens // _TOKENS))
+            room = tokens * _BYTES_PER_TOKEN // _PLACES - _HEAD
             options.quoted = max(_LEAST, min(options.quoted, room // 3))
             options.answered = max(_LEAST, min(options.answered, room * 2 // 3))
         return options

@@ -127,3 +127,13 @@ def test_without_a_question(asked):
 
 def test_says_that_nothing_was_found(asked):
     assert "nothing found" in asked("recall", "qqqqq", code=1).stderr
+
+
+def test_says_when_nothing_seems_to_fit(asked, world):
+    """What shares a common word with some place is not found: it is only the nearest."""
+    places = asked.json(
+        "recall", "terraform state lock of the kubernetes website cannot be released"
+    )
+    assert places[0]["session"] == MAIN
+    assert {place["found"] for place in places} == {False}
+    assert "nothing seems to fit" in asked("recall", "terraform website kubernetes ingress").stderr

@@ -12,6 +12,7 @@ from sess_common.errors import SessError
 from sess_schema.citations import Citations
 from sess_schema.queries import fields, sessions
 from sess_schema.queries.fields import ANY, Condition, Setting
+from sess_schema.queries.recall.confidence import FOUND, Confidence
 from sess_schema.queries.recall.ordering import Ordering
 from sess_schema.queries.recall.places import ANSWERED, QUOTED, Passages, Stories
 from sess_schema.queries.recall.question import Question
@@ -97,33 +98,35 @@ def _of_question(db: apsw.Connection, text: str, options: Options) -> Recalled:
     question = Question(db, search.without_filters(db))
     where = _where(db, search.results(db).filtered(), options)
     ranking = Ranking(db, question, where)
-    candidates = _preferred(db, ranking.best(), options)
-    confidence = ranking.confidence(candidates)
+    best = ranking.best()
+    confidence = Confidence(question, ranking)
     places: list[Place] = []
     told: set[str] = set()
-    for place in _told(db, ranking, candidates, options):
+    for place in _told(db, ranking, confidence, _preferred(db, best, options), options):
         copy = " ".join(f"{place.quote[:_SAME]} {place.answer[:_SAME]}".split())
         if copy not in told:  # forks, replays, prompts that were repeated
             told.add(copy)
             places.append(place)
         if len(places) == options.limit:
             break
+    surest = confidence.of(best[0].score) if best else 0.0
     return Recalled(
         places,
-        bool(places) and confidence >= FOUND,
-        confidence,
+        bool(places) and surest >= FOUND,
+        surest,
         words=[word.text for word in ranking.words],
         left_out=[word.text for word in ranking.left_out],
         unknown=[word.text for word in question.words if not word.terms],
-        matched=len(ranking.scores()),
+        matched=len(ranking.scores),
     )
 
 
-FOUND = 0.0
-
-
 def _told(
-    db: apsw.Connection, ranking: Ranking, candidates: Sequence[Candidate], options: Options
+    db: apsw.Connection,
+    ranking: Ranking,
+    confidence: Confidence,
+    candidates: Sequence[Candidate],
+    options: Options,
 ) -> Iterator[Place]:
     terms = {
         term.text: heard.rarity * term.weight
@@ -139,7 +142,7 @@ def _told(
             candidate,
             (story.quote, story.answer, story.outcome),
             ordered.score,
-            ranking.share(candidate),
+            confidence.of(candidate.score),
         )
 
 

@@ -71,7 +71,7 @@ class Loose:
     @cached_property
     def matched(self) -> int:
         """How many events have any of the words."""
-        return len(self._ranking.scores())
+        return len(self._ranking.scores)
 
     @cached_property
     def leaves(self) -> list[AnyForm]:

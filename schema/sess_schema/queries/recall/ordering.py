@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 AROUND = 5  # events before and after a place
 BESIDE = 0.25  # what an occurrence there counts
 MORE = (1.0, 0.3, 0.09, 0.027)  # what the best places of a session count for it
+WHOLE = 0.6  # and what all that it says counts, taken together
+NEAREST = 100  # candidates whose surroundings are looked at
 PER_SESSION = 2
 _BESIDE = (
     "SELECT id, type FROM events"
@@ -69,16 +71,28 @@ class Ordering:
                 yield one
 
     def _sessions(self, candidates: Sequence[Candidate]) -> dict[SessionId, float]:
-        """How well each session fits."""
-        scores: dict[SessionId, list[float]] = {}
-        for candidate in candidates:
-            scores.setdefault(candidate.session, []).append(self._with_its_surroundings(candidate))
-        return {
-            session: sum(
-                share * score for share, score in zip(MORE, sorted(its, reverse=True), strict=False)
+        """How well each session fits: by its best places, and by all that it says together."""
+        places: dict[SessionId, list[float]] = {}
+        whole: dict[SessionId, list[float]] = {}
+        heard = self._ranking.heard
+        for number, candidate in enumerate(candidates):
+            own = TYPE_WEIGHTS.get(candidate.type, 1.0)
+            times = whole.setdefault(candidate.session, [0.0] * len(heard))
+            for at, word in enumerate(heard):
+                times[at] += own * word.times.get(candidate.event, 0.0)
+            if number < NEAREST:
+                score = self._with_its_surroundings(candidate)
+                places.setdefault(candidate.session, []).append(score)
+        scores: dict[SessionId, float] = {}
+        for session, times in whole.items():
+            together = sum(
+                word.rarity * its / (1 + its) for word, its in zip(heard, times, strict=True)
             )
-            for session, its in scores.items()
-        }
+            best = sorted(places.get(session, ()), reverse=True)
+            scores[session] = WHOLE * together + sum(
+                share * score for share, score in zip(MORE, best, strict=False)
+            )
+        return scores
 
     def _with_its_surroundings(self, candidate: Candidate) -> float:
         own = TYPE_WEIGHTS.get(candidate.type, 1.0)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 QUOTED = 500  # characters of what was said
 ANSWERED = 1500  # of what followed
 _READ = 100_000  # characters of a text that are looked through
-_TURN = 400  # events after a place that are looked at
-_TOLD = 40  # of them told
+_TURN = 200  # events after a place that are looked at
+_TOLD = 20  # of them told
 _LEAST = 40  # characters of a passage
 _AFTER = (
     "SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary, e.ts"

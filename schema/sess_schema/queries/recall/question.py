@@ -51,6 +51,7 @@ _SLIP = 0.6  # what a term spelt otherwise counts
 _JOINED = 1.0
 _MOST_TERMS = 12  # that a word stands for
 _MOST_NEAR = 10
+_FORMS = 2  # of each of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +160,15 @@ class Question:
         for token in asked[:_MOST_WORDS]:
             self._add(token)
         self._join(tokens)
-        total = self.vocabulary.events
         for word in self.words:
             word.near = self._near(word)
-            held = min(total, word.events)
-            word.rarity = log(1 + (total - held + 0.5) / (held + 0.5))
+            word.rarity = self.rarity(word.events)
+
+    def rarity(self, events: int) -> float:
+        """The information of a word that so many events have, in nats."""
+        total = self.vocabulary.events
+        held = min(total, events)
+        return log(1 + (total - held + 0.5) / (held + 0.5))
 
     @property
     def known(self) -> list[Word]:
@@ -208,7 +213,7 @@ class Question:
         for stem, weight in self.table.near(word.stem)[:_MOST_NEAR]:
             if stem in asked:
                 continue
-            for form in self.table.forms(stem):
+            for form in self.table.forms(stem)[:_FORMS]:
                 if form not in own and form not in near and (count := self.vocabulary.count(form)):
                     near[form] = Term(form, count, weight)
         return [*near.values()]

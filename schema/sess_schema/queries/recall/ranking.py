@@ -12,6 +12,8 @@ is bounded by how often words occur, never by time.
 from __future__ import annotations
 
 import heapq
+from functools import cached_property
+from math import exp, log
 
 import apsw
 
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
 FIELD_WEIGHTS = (1.0, 0.2, 0.1, 0.1)
 TYPE_WEIGHTS = {"thinking": 0.6, "system": 0.35}  # of all others 1
 SATURATION = 0.8  # k1: how soon more occurrences stop to count
-NEAR_WEIGHT = 0.2
+NEAR_WEIGHT = 0.3
 LEADING = 40_000  # events with the rare words that decide what is looked at
-NEARBY = 20_000  # events with terms used alike
+NEARBY = 10_000  # events with terms used alike
 TOO_COMMON = 4  # a word in a quarter of all events tells nothing,
 ENOUGH_WORDS = 3  # if there are so many others
-CANDIDATES = 100
+CANDIDATES = 200
 _SQLITE_K1 = 1.2
+_LEAST = 1e-6  # rarity of a term in more than half of all rows, as SQLite has it
 _SCORED = "bm25(event_index, {}) FROM event_index WHERE event_index MATCH ?"
 _SCORE = f"SELECT rowid, {_SCORED.format(', '.join(map(str, FIELD_WEIGHTS)))}"
 # With occurrences without end, which tells the rarity.
@@ -63,6 +66,7 @@ class Heard:
     word: Word
     rarity: float
     times: Occurrences
+    prominence: float  # of the word itself, where it is most prominent: 0 to 1
 
     def score(self, event: EventId, weight: float = 1.0) -> float:
         times = self.times.get(event)
@@ -78,23 +82,16 @@ class Ranking:
     def __init__(self, db: apsw.Connection, question: Question, where: Condition = ANY) -> None:
         self._db = db
         self._where = where
+        self._question = question
         self.words, self.left_out = _chosen(question)
         self.heard: list[Heard] = []
+        self._rows: int | None = None
         self._gather()
 
     @property
     def information(self) -> float:
         """Of the whole question."""
         return sum(word.rarity for word in self.words)
-
-    def share(self, candidate: Candidate) -> float:
-        """How much of the information of the question a place has."""
-        has = sum(heard.rarity for heard in self.heard if candidate.event in heard.times)
-        return has / self.information if self.information else 0.0
-
-    def confidence(self, candidates: Sequence[Candidate]) -> float:
-        """How well the best of them fit."""
-        return max(map(self.share, candidates), default=0.0)
 
     def _gather(self) -> None:
         looked_at = 0
@@ -107,20 +104,37 @@ class Ranking:
             times: Occurrences = {}
             for term in word.terms:
                 self._count(term, term.weight, times, None if leads else among)
-            self.heard.append(Heard(word, word.rarity, times))
+            most = max(times.values(), default=0.0)
+            self.heard.append(Heard(word, word.rarity, times, most / (1 + most)))
         self._gather_near()
 
     def _gather_near(self) -> None:
+        """Terms that are used like a word count for it, the rarest first, up to a bound.
+
+        A word that no event has is found by them; for the others they only add to scores.
+        """
         near = [(term, heard) for heard in self.heard for term in heard.word.near]
-        looked_at = 0
         among = {event for heard in self.heard for event in heard.times}
+        looked_at = 0
         for term, heard in sorted(near, key=lambda pair: (pair[0].events, pair[0].text)):
-            if looked_at + term.events > NEARBY:
-                break
             looked_at += term.events
-            leads = not heard.word.terms
-            weight = NEAR_WEIGHT * term.weight
-            self._count(term, weight, heard.times, None if leads else among)
+            if looked_at > NEARBY:
+                break
+            # A term that is everywhere tells less than the word that was asked for.
+            share = min(1.0, self._question.rarity(term.events) / heard.rarity)
+            weight = NEAR_WEIGHT * term.weight * share
+            self._count(term, weight, heard.times, among if heard.word.terms else None)
+
+    def _rarity(self, term: Term, quoted: str) -> float:
+        """Of a term, as SQLite has it, below zero."""
+        if self._rows is None:  # only SQLite knows of how many rows it is
+            most = self._db.execute(f"{_MOST} LIMIT 1", (quoted,)).get or 0.0
+            rarity = -most / (_SQLITE_K1 + 1)
+            if rarity <= _LEAST:  # too frequent to tell
+                return -_LEAST
+            self._rows = round(exp(rarity) * (term.events + 0.5) + term.events - 0.5)
+        rarity = log((self._rows - term.events + 0.5) / (term.events + 0.5))
+        return -rarity if rarity > 0 else -_LEAST
 
     def _count(
         self, term: Term, weight: float, times: Occurrences, among: set[EventId] | None
@@ -128,9 +142,7 @@ class Ranking:
         """Add how often a term occurs."""
         quoted = '"' + term.text.replace('"', '""') + '"'
         scale = weight * _SQLITE_K1 / SATURATION
-        most = self._db.execute(f"{_MOST} LIMIT 1", (quoted,)).get
-        if not most:
-            return
+        most = (_SQLITE_K1 + 1) * self._rarity(term, quoted)
         rows: Iterable[tuple[EventId, float]] = self._db.execute(_SCORE, (quoted,))
         for event, score in rows:
             if among is None or event in among:
@@ -139,6 +151,7 @@ class Ranking:
 
     # -- in order
 
+    @cached_property
     def scores(self) -> dict[EventId, float]:
         """What each event would score if it were a prompt or an answer."""
         scores: dict[EventId, float] = {}
@@ -150,7 +163,7 @@ class Ranking:
 
     def best(self, most: int = CANDIDATES) -> list[Candidate]:
         """The best events, the best first."""
-        scores = self.scores()
+        scores = self.scores
         heap: list[tuple[float, int, Candidate]] = []
         for events in self._by_score(scores):
             if len(heap) == most and scores[events[0]] < heap[0][0]:
