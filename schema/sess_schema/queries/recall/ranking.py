@@ -113,17 +113,19 @@ class Ranking:
 
         A word that no event has is found by them; for the others they only add to scores.
         """
-        near = [(term, heard) for heard in self.heard for term in heard.word.near]
-        among = {event for heard in self.heard for event in heard.times}
-        looked_at = 0
-        for term, heard in sorted(near, key=lambda pair: (pair[0].events, pair[0].text)):
-            looked_at += term.events
-            if looked_at > NEARBY:
-                break
-            # A term that is everywhere tells less than the word that was asked for.
-            share = min(1.0, self._question.rarity(term.events) / heard.rarity)
-            weight = NEAR_WEIGHT * term.weight * share
-            self._count(term, weight, heard.times, among if heard.word.terms else None)
+        known = [heard for heard in self.heard if heard.word.terms]
+        unknown = [heard for heard in self.heard if not heard.word.terms]
+        left = NEARBY
+        for words, leads in ((unknown, True), (known, False)):
+            among = None if leads else {event for heard in self.heard for event in heard.times}
+            near = [(term, heard) for heard in words for term in heard.word.near]
+            for term, heard in sorted(near, key=lambda pair: (pair[0].events, pair[0].text)):
+                left -= term.events
+                if left < 0:
+                    return
+                # A term that is everywhere tells less than the word that was asked for.
+                share = min(1.0, self._question.rarity(term.events) / heard.rarity)
+                self._count(term, NEAR_WEIGHT * term.weight * share, heard.times, among)
 
     def _rarity(self, term: Term, quoted: str) -> float:
         """Of a term, as SQLite has it, below zero."""
