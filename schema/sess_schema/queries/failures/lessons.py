@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 
 import apsw
 
@@ -24,6 +25,7 @@ from sess_schema.queries.failures.aftermath import (
 )
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import error_rules, scope
+from sess_schema.search_index import FAILED
 from sess_schema.sums import IDLE
 
 SORTS = ("times", "cost", "recent")
@@ -36,6 +38,7 @@ _OUTPUT = (
 _REMEDIES = 3  # steps of what ended it that are told
 _EVIDENCE = 5  # places
 _COST = "SELECT sum(cost_nano) FROM usage WHERE session_id = ? AND counted AND ts > ? AND ts <= ?"
+_MARKED = "SELECT rowid FROM event_index WHERE event_index MATCH ?"
 # What cannot be taken back is never handed on as a remedy.
 _IRREVERSIBLE = later(
     r"\brm\s|\brmdir\b|\bgit (?:reset --hard|clean|checkout (?:--|\.)|restore|stash (?:drop|clear)"
@@ -113,7 +116,9 @@ def read(db: apsw.Connection, asked: Stats, *, least: int = 2, sort: str = "time
     """The errors that occurred at least so many times."""
     lessons: dict[str, Lesson] = {}
     failed: dict[SessionId, dict[EventId, Lesson]] = {}
-    for session, event, tool, name, key, line in _failures(db, asked):
+    # Sorted here, because the database would sort the texts along.
+    failures = sorted(_failures(db, asked), key=itemgetter(0, 1), reverse=True)
+    for _, event, session, tool, name, key, line in failures:
         lesson = lessons.setdefault(key, Lesson(key, line, name))
         lesson.tools[tool] += 1
         failed.setdefault(session, {})[event] = lesson
@@ -146,19 +151,20 @@ def _order(lesson: Lesson, sort: str) -> tuple[int, ...]:
 
 def _failures(
     db: apsw.Connection, asked: Stats
-) -> Iterator[tuple[SessionId, EventId, str, str, str, str]]:
-    """Failed calls, the newest first, with class, signature and line."""
+) -> Iterator[tuple[int, EventId, SessionId, str, str, str, str]]:
+    """Failed calls: time, event, session, tool, class, signature and line."""
     classes = error_rules.Classifier(error_rules.RULES)
     wanted = scope.calls(db, asked, joins="JOIN event_texts x ON x.id = e.id")
-    for session, event, tool, kind, output in db.execute(
-        f"SELECT s.id, e.id, coalesce(e.tool, 'unknown'), e.kind, {_OUTPUT} {wanted.sql}"
-        " AND e.status = 'error' ORDER BY e.ts DESC, e.id DESC",
-        wanted.values,
+    for session, event, ts, tool, kind, output in db.execute(
+        f"SELECT s.id, e.id, coalesce(e.ts, 0), coalesce(e.tool, 'unknown'), e.kind, {_OUTPUT}"
+        f" {wanted.sql}"
+        f" AND e.status = 'error' AND e.id IN ({_MARKED})",
+        (*wanted.values, f'marks : "{FAILED}"'),
     ):
         name = classes.of(tool, kind, output)
         key, line = signature.key(output)
         if key and name != _CONSEQUENCE:
-            yield session, event, tool, name, key, line
+            yield ts, event, session, tool, name, key, line
 
 
 def _follow(sessions: Sessions, session: SessionId, failed: dict[EventId, Lesson]) -> None:

@@ -8,7 +8,7 @@ calls with the same key failed for the same reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from sess_common.classes import dataclass, later
@@ -62,6 +62,7 @@ MOST_LINES = 60  # of a pasted error
 _LONGEST_LINE = 400
 _KEY_WORDS = 24
 _LEAST = 2  # words, for a line to say anything
+_MOST_TELLING = 3
 
 Pair = tuple[str, str]
 
@@ -127,21 +128,26 @@ def _begins_as_error(line: str) -> bool:
 def key(output: str) -> tuple[str, str]:
     """The signature of a failed call, and the line that it was made from."""
     raw = _plain(output)
-    candidates = [line for line in raw.split("\n") if len(words(line)) >= _LEAST]
-    chosen = _most_telling(candidates, last=_TRACEBACK in raw)
+    lines = raw.split("\n")
+    chosen = _most_telling(reversed(lines) if _TRACEBACK in raw else lines)
     said = words(_QUOTED.sub(" … ", chosen))
     if len(said) < _LEAST:
         said = words(chosen)
     return " ".join(said[:_KEY_WORDS]), " ".join(chosen.split())[:_LONGEST_LINE]
 
 
-def _most_telling(candidates: list[str], *, last: bool) -> str:
-    """The line that names the error: the last one of a traceback, else the first."""
-    candidates = [line for line in candidates if not _BESIDE.search(line[:_LONGEST_LINE])]
-    strong = [line for line in candidates if _begins_as_error(line)]
-    named = [line for line in strong if names_error(line)] or strong
-    named = named or [line for line in candidates if names_error(line)] or candidates[:1]
-    return named[-1 if last else 0] if named else ""
+def _most_telling(lines: Iterable[str]) -> str:
+    """The first line that begins as errors do and names one, else that does one of these."""
+    best, chosen = -1, ""
+    for line in lines:
+        if not line.strip() or _BESIDE.search(line[:_LONGEST_LINE]):
+            continue
+        telling = 2 * _begins_as_error(line) + names_error(line)
+        if telling > best and len(words(line)) >= _LEAST:
+            best, chosen = telling, line
+            if best == _MOST_TELLING:
+                break
+    return chosen
 
 
 def _plain(text: str) -> str:
