@@ -15,7 +15,7 @@ COMMANDS = {
         "search", "recall", "lessons", "list", "show", "stats", "statusline", "import",
         "records", "cut", "pick", "truncate", "rm", "undo", "scrub", "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
-        "check", "backup", "forget", "why", "mcp", "connect", "brief", "log",
+        "check", "backup", "forget", "why", "mcp", "connect", "now", "brief", "log",
         "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",
         "export video", "export gif", "export cast", "export tape",

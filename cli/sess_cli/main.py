@@ -27,7 +27,8 @@ VERBS = {
     "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
     "record": "record", "restore": "restore", "check": "check", "backup": "check",
     "forget": "delete", "why": "why", "mcp": "mcp", "connect": "connect",
-    "brief": "brief", "log": "brief", "sql": "sql", "doctor": "doctor", "demo": "demo",
+    "now": "now", "brief": "brief", "log": "brief", "sql": "sql", "doctor": "doctor",
+    "demo": "demo",
 }  # fmt: skip
 
 app = typer.Typer(
