@@ -35,7 +35,6 @@ STRANGERS: dict[str, tuple[str, ...]] = {
     "Cody": ("~/.config/Code/User/globalStorage/sourcegraph.cody-ai",),
     "Grok CLI": ("~/.grok",),
     "Hermes": ("~/.hermes",),
-    "iFlow": ("~/.iflow/projects",),
     "JetBrains Junie": ("~/.junie",),
     "Plandex": ("~/.plandex-home-v2", "~/.plandex-home"),
     "Qoder": ("~/.qoder",),

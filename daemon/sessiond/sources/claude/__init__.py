@@ -111,7 +111,7 @@ class ClaudeSource(Source):
             return True
         records = [*_first_records(head)]
         own = any(keys <= record.keys() for record in records for keys in _OWN_KEYS)
-        return own and not any(map(_has_parts, records))
+        return own and not any(map(_is_foreign, records))
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
@@ -230,10 +230,12 @@ def _session_in(head: bytes) -> str | None:
     return match[1].decode("utf-8", "replace") if match else None
 
 
-def _has_parts(record: dict[str, Any]) -> bool:
-    """Another agent writes the same fields around messages in Gemini's form."""
+def _is_foreign(record: dict[str, Any]) -> bool:
+    """Other agents write the same fields: around messages in Gemini's form, or with other ids."""
     message = record.get("message")
-    return isinstance(message, dict) and "parts" in message
+    prefixed, _, session = (as_text(record.get("sessionId")) or "").rpartition("session-")
+    renamed = not prefixed and session != record.get("sessionId") and _UUID.fullmatch(session)
+    return bool(renamed) or (isinstance(message, dict) and "parts" in message)
 
 
 def _first_records(head: bytes) -> Iterator[dict[str, Any]]:
