@@ -167,14 +167,15 @@ def _family(db: apsw.Connection, logs: Logs, first: SourceId) -> list[Tracked]:
     return sorted(family.values(), key=lambda one: _age(db, one))
 
 
-def _age(db: apsw.Connection, one: Tracked) -> tuple[int, int]:
+def _age(db: apsw.Connection, one: Tracked) -> tuple[Any, ...]:
     """Originals are read before their copies, so that events keep their numbers."""
-    opened = db.execute(
-        "SELECT min(s.opened_at) FROM session_sources m JOIN sessions s ON s.id = m.session_id"
-        " WHERE m.source_id = ?",
+    oldest = db.execute(
+        "SELECT coalesce(s.opened_at, 1 << 62), s.kind = 'subagent', s.native_id, s.home"
+        " FROM session_sources m JOIN sessions s ON s.id = m.session_id"
+        " WHERE m.source_id = ? ORDER BY 1, 2, 3, 4 LIMIT 1",
         (one.id,),
-    ).get
-    return opened or 0, one.id or NO_SOURCE
+    ).fetchone()
+    return (*(oldest or ()), one.id or NO_SOURCE)
 
 
 def _sessions_of(db: apsw.Connection, source: SourceId) -> list[SessionId]:

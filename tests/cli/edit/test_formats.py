@@ -123,9 +123,9 @@ def test_what_is_left_of_a_cursor_conversation_goes_beside_its_database(home):
     """The database keeps its bytes; later cuts add up; other conversations in the file stay."""
     with closing(open_reader(home.state / "index.db")) as db:
         found = [one for one in targets(db, cutting.DATABASE) if one.path.endswith(".vscdb")]
-        several = [one for one in found if one.path == found[0].path]
-        large = [one for one in several if len(transcripts.read(db, one.source).records) > 3]
-        first, second = large[:2]
+        large = [one for one in found if len(transcripts.read(db, one.source).records) > 3]
+        paths = [one.path for one in large]
+        first, second = [one for one in large if paths.count(one.path) > 1][:2]
         with open(first.path, "rb") as file:
             database = file.read()
 
