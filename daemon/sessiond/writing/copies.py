@@ -73,6 +73,8 @@ class Replays:
 
     What a session shows at one moment is read once and then kept up to date, so that a file with
     one time on every line is read in a time that grows with its length, and not with its square.
+    Records that are not written yet are compared as they are: to write them first, for each moment,
+    would make many small statements of a slice.
     """
 
     def __init__(self, db: apsw.Connection, rows: RecordRows) -> None:
@@ -82,15 +84,24 @@ class Replays:
         self._moments: dict[tuple[SessionId, int, str | None], _Moment] = {}
         self._blocks = 0
         self._source: SourceId | None = None
+        # New records by session and time, in the index or not.
+        self._recent: dict[tuple[SessionId, int], list[PlacedRecord]] = {}
+        self._must_flush = True
 
     def begin(self, source_id: SourceId | None) -> None:
         """Another source may have changed anything; slices of one change only what they add."""
+        self._recent = {}
+        self._must_flush = False
         if source_id != self._source:
             self._source = source_id
-            self.forget()
+            self._forget_moments()
 
     def forget(self) -> None:
         """What sessions show changed in another way than by a new record."""
+        self._forget_moments()
+        self._must_flush = True
+
+    def _forget_moments(self) -> None:
         if self._moments:
             self._moments = {}
             self._blocks = 0
@@ -129,17 +140,30 @@ class Replays:
     def add(self, session: Session, placed: PlacedRecord) -> None:
         """A new record that is no copy: later ones may repeat it."""
         record = placed.record
-        if not self._moments or record.ts is None:
+        if record.ts is None:
+            return
+        self._recent.setdefault((session.id, record.ts), []).append(placed)
+        if not self._moments:
             return
         if record.events and (shown := self._moments.get((session.id, record.ts, None))):
-            for event in record.events:
-                self._say(shown, placed.id, placed.digest, event)
-        if record.ts_from is not None:
-            return
-        for result in record.results:
-            if answered := self._moments.get((session.id, record.ts, result.call_id)):
+            self._show(shown, placed)
+        for call_id in {result.call_id for result in record.results}:
+            if answered := self._moments.get((session.id, record.ts, call_id)):
+                self._answer(answered, placed, call_id)
+
+    def _unwritten(self, session_id: SessionId, ts: int) -> list[PlacedRecord]:
+        recent = self._recent.get((session_id, ts), ())
+        return [placed for placed in recent if self._rows.is_unwritten(placed.id)]
+
+    def _show(self, moment: _Moment, placed: PlacedRecord) -> None:
+        for event in placed.record.events:
+            self._say(moment, placed.id, placed.digest, event)
+
+    def _answer(self, moment: _Moment, placed: PlacedRecord, call_id: str) -> None:
+        for result in placed.record.results:
+            if result.call_id == call_id and placed.record.ts_from is None:
                 words = _result(result.status, result.output, result.overflow)
-                answered.add(placed.id, placed.digest, words)
+                moment.add(placed.id, placed.digest, words)
                 self._blocks += 1
 
     def _say(self, moment: _Moment, record_id: RecordId, digest: int, event: Event) -> None:
@@ -155,6 +179,8 @@ class Replays:
         for record_id, type_, text, input_, images, digest in self._read(_SHOWN, ts, session_id):
             moment.add(record_id, digest, _words(type_, text, input_))
             moment.add_images(record_id, type_, images)
+        for placed in self._unwritten(session_id, ts):
+            self._show(moment, placed)
         return moment
 
     def _answers(self, session_id: SessionId, ts: int, call_id: str) -> _Moment:
@@ -166,15 +192,19 @@ class Replays:
             _ANSWERED, ts, session_id, call_id
         ):
             moment.add(record_id, digest, _result(status, output, overflow))
+        for placed in self._unwritten(session_id, ts):
+            self._answer(moment, placed, call_id)
         return moment
 
     def _new(self, key: tuple[SessionId, int, str | None]) -> _Moment:
         if self._blocks > _REMEMBERED:
-            self.forget()
+            self._forget_moments()
         return self._moments.setdefault(key, _Moment())
 
     def _read(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        self._rows.flush()
+        if self._must_flush:
+            self._rows.flush()
+            self._must_flush = False
         for row in self._db.execute(query, values):
             self._blocks += 1
             yield row

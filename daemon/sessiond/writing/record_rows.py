@@ -98,6 +98,9 @@ class RecordRows:
         self._unwritten[placed.id] = twin
         return twin
 
+    def is_unwritten(self, record_id: RecordId) -> bool:
+        return record_id in self._unwritten
+
     def twin(self, record_id: RecordId) -> Twin:
         return self._unwritten.get(record_id) or Twin(
             *next(self._db.execute(f"SELECT {TWIN} FROM records WHERE id = ?", (record_id,)))
