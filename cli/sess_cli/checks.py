@@ -148,6 +148,8 @@ def close_to_others(home: Home) -> Iterator[Path]:
 
 def _daemon(home: Home) -> Check:
     holder = lock.holder(home.lock)
+    if problem := fresh.service_problem():
+        return Check("daemon", WARN, problem[0], hint=problem[1])
     if holder is None:
         return Check(
             "daemon",

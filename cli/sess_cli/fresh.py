@@ -122,6 +122,17 @@ def roots() -> list[str]:
     return child.stdout.splitlines() if child.returncode == 0 else []
 
 
+def service_problem() -> tuple[str, str] | None:
+    """What is wrong with the installed service, and what to do about it."""
+    import subprocess
+
+    child = subprocess.run(
+        module("sessiond.service.install"), capture_output=True, text=True, check=False
+    )
+    lines = child.stdout.splitlines()
+    return (lines[0], lines[1]) if len(lines) == 2 else None
+
+
 def agents() -> list[dict[str, Any]]:
     """What `sessiond agents --json` says."""
     import json

@@ -39,7 +39,7 @@ _ELSEWHERE = {
 _SIMILAR, _SAME = 0.7, 0.85  # how close an option must be to be meant
 # What people type by habit, where it has another name here.
 _VERBS_ELSEWHERE = {
-    "ls": "sess list", "sessions": "sess list", "log": "sess list", "view": "sess show",
+    "ls": "sess list", "sessions": "sess list", "view": "sess show",
     "cat": "sess show", "open": "sess show", "read": "sess show", "find": "sess search",
     "grep": "sess search", "query": "sess search", "cost": "sess stats", "usage": "sess stats",
     "delete": "sess rm", "remove": "sess rm", "edit": "sess pick", "version": "sess --version",

@@ -51,7 +51,6 @@ SLIPS = [
     ("show last#nope", 1, "has no event #nope", "shows all events"),
     (f"show {MAIN[:-1]}2", 1, "no such session", f"did you mean {MAIN}?"),
     ("ls", 2, "no such command: ls", "did you mean `sess list`?"),
-    ("log", 2, "no such command: log", "did you mean `sess list`?"),
     ("config", 2, "no such command: config", "did you mean `sessiond config`?"),
     ("status", 2, "no such command: status", "did you mean `sessiond status`?"),
     ("teapto", 1, "", 'hint: "teapto" is no command, so it was searched for'),

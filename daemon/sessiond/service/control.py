@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from sess_common import lock, paths, program, upkeep
 from sess_common.errors import Exit, SessError
+from sessiond.service import manager
 from sessiond.service.startup import end_background
 
 Say = Callable[[str], None]
@@ -26,6 +26,8 @@ def start_detached(say: Say) -> int:
     holder = lock.holder(home.lock)
     if holder is not None and not holder.get("background"):  # which gives way
         raise lock.already_running(home.lock)
+    if manager.installed() is not None:
+        say("note: this daemon runs outside the service; `sessiond restart` starts the service")
     process = subprocess.Popen(
         [*program.module("sessiond"), "start"],
         stdin=subprocess.DEVNULL,
@@ -77,30 +79,21 @@ def stop(say: Say) -> int:
 
 
 def restart(say: Say) -> int:
+    """Where a service is installed or runs, the manager starts it: never something beside it."""
     holder = running()
-    if holder is not None and holder.get("service"):
-        _restart_service()
-        say("sessiond restarted by the service manager")
-        return Exit.OK
-    if holder is not None:
+    by_manager = holder is not None and holder.get("service")
+    if not by_manager and manager.installed() is None:
+        if holder is not None:
+            _end(holder)
+        return start_detached(say)
+    if holder is not None and not by_manager:
         _end(holder)
-    return start_detached(say)
-
-
-def _restart_service() -> None:
-    if sys.platform == "darwin":
-        command = ["launchctl", "kickstart", "-k", f"gui/{os.getuid()}/io.github.sessiond"]
-    else:
-        command = ["systemctl", "--user", "restart", "sessiond.service"]
-    try:
-        subprocess.run(command, capture_output=True, text=True, check=True)
-    except OSError as error:
-        trouble = f"cannot run `{command[0]}`: {error.strerror}"
-    except subprocess.CalledProcessError as error:
-        trouble = f"`{' '.join(command)}` failed: {error.stderr.strip()}"
-    else:
-        return
-    raise SessError(trouble, code=Exit.PROGRAM_FAILED)
+        say(f"stopped the daemon that ran outside the service (pid {holder['pid']})")
+    if trouble := manager.restart():
+        hint = "`sessiond start --detach` starts one outside the service manager"
+        raise SessError(trouble, hint=hint, code=Exit.PROGRAM_FAILED)
+    say("sessiond restarted by the service manager")
+    return Exit.OK
 
 
 def _end(holder: dict[str, Any]) -> None:

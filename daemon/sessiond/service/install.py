@@ -10,27 +10,35 @@ import importlib.metadata
 import os
 import plistlib
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
-from sess_common import paths
+from sess_common import lock, paths
 from sess_common.errors import Exit, SessError
+from sessiond.service import manager
+from sessiond.service.manager import (
+    SYSTEMCTL,
+    UNIT,
+    Command,
+    agent_file,
+    launchd_names,
+    run,
+    user_unit,
+)
 from sessiond.service.notify import LAUNCHD_LABEL
 from sessiond.sources import source_classes
 
-UNIT = "sessiond.service"
 _OWN_VARIABLES = ("SESSIOND_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 # This line marks our own files, which we may replace or remove.
 MARK = "Written by `sessiond install`; `sessiond uninstall` removes it."
 
 Say = Callable[[str], None]
-Command = tuple[str, ...]
 
-_SYSTEMCTL = ("systemctl", "--user")
 # PrivateTmp= hides other programs' files here.
 _PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108
 _REINSTALL = "reinstall sessiond, for example with `pip install --force-reinstall sessiond`"
@@ -46,11 +54,11 @@ def install(*, hardened: bool, say: Say) -> Exit:
             raise SessError(
                 "--hardened is for systemd only", hint="run `sessiond install` without it"
             )
-        agent = _agent()
+        agent = agent_file()
         _write(agent, launchd_plist(executable, environment, home.logs))
         say(f"wrote {agent}")
         return _bootstrap(agent, say)
-    unit, drop_in = _unit(), _drop_in()
+    unit, drop_in = user_unit(), _drop_in()
     if hardened:
         writable = {home.data: None, home.logs: None}
         _refuse_private_tmp([*writable, *map(Path, environment.values())])
@@ -62,33 +70,68 @@ def install(*, hardened: bool, say: Say) -> Exit:
     _write(unit, systemd_unit(executable, environment).encode())
     say(f"wrote {unit}")
     commands = [
-        (*_SYSTEMCTL, "daemon-reload"),
-        (*_SYSTEMCTL, "enable", UNIT),
+        (*SYSTEMCTL, "daemon-reload"),
+        (*SYSTEMCTL, "enable", UNIT),
         # Not `enable --now`: a running service has to load the new file.
-        (*_SYSTEMCTL, "restart", UNIT),
+        (*SYSTEMCTL, "restart", UNIT),
     ]
+    run((*SYSTEMCTL, "reset-failed", UNIT))  # one that failed too often would not be started
     code = _run_all(commands, say)
     if code == Exit.OK:
         say(f"{UNIT} is enabled and running")
-    say("hint: it stops when you log out; run `loginctl enable-linger` to keep it running")
+    if not _lingers():
+        say("hint: it stops when you log out; run `loginctl enable-linger` to keep it running")
     return code
+
+
+def is_current(file: Path) -> bool:
+    """Whether a service file is what this version writes; variables aside, which others set."""
+    if not _ours(file):
+        return True
+    with suppress(OSError, ValueError, SessError):
+        return _is_same(file)
+    return True
+
+
+def _is_same(file: Path) -> bool:
+    if file == agent_file():
+        old, new = plistlib.loads(file.read_bytes()), plistlib.loads(_plist())
+        return _without_variables(old) == _without_variables(new)
+    lines = file.read_text("utf-8", "replace").splitlines()
+    return [line for line in lines if not line.startswith("Environment=")] == [
+        *systemd_unit(program(), {}).splitlines()
+    ]
+
+
+def _without_variables(agent: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in agent.items() if key != "EnvironmentVariables"}
+
+
+def _plist() -> bytes:
+    return launchd_plist(program(), moved_data(os.environ), paths.home().logs)
+
+
+def _lingers() -> bool:
+    """Whether this user's services run while nobody is logged in."""
+    said, _ = run(("loginctl", "show-user", str(os.getuid()), "--property=Linger"))
+    return said.strip() == "Linger=yes"
 
 
 def uninstall(*, say: Say) -> Exit:
     """Stop the service and remove the files that `install` wrote, and only those."""
     if _launchd():
-        agent = _agent()
+        agent = agent_file()
         if not _ours(agent):
             return _nothing(agent, say)
         trouble = _bootout()
         agent.unlink()
         say(f"removed {agent}")
-        left = ("launchctl", "bootout", _launchd_names()[1])
+        left = ("launchctl", "bootout", launchd_names()[1])
         return _by_hand(trouble, [left], say) if trouble else Exit.OK
-    unit, drop_in = _unit(), _drop_in()
+    unit, drop_in = user_unit(), _drop_in()
     if not _ours(unit):
         return _nothing(unit, say)
-    trouble = _run((*_SYSTEMCTL, "disable", "--now", UNIT))
+    trouble = _run((*SYSTEMCTL, "disable", "--now", UNIT))
     # If no manager answers, the link is still ours to remove.
     wanted = unit.parent / "default.target.wants" / UNIT
     if wanted.is_symlink() and wanted.resolve() == unit.resolve():
@@ -98,9 +141,9 @@ def uninstall(*, say: Say) -> Exit:
         say(f"removed {drop_in}")
     unit.unlink()
     say(f"removed {unit}")
-    reload = (*_SYSTEMCTL, "daemon-reload")
+    reload = (*SYSTEMCTL, "daemon-reload")
     trouble = trouble or _run(reload)
-    return _by_hand(trouble, [(*_SYSTEMCTL, "stop", UNIT), reload], say) if trouble else Exit.OK
+    return _by_hand(trouble, [(*SYSTEMCTL, "stop", UNIT), reload], say) if trouble else Exit.OK
 
 
 def systemd_unit(executable: Path, environment: Mapping[str, str]) -> str:
@@ -209,18 +252,8 @@ def _launchd() -> bool:
     return system == "darwin"
 
 
-def _unit() -> Path:
-    config = os.environ.get("XDG_CONFIG_HOME", "")
-    base = Path(config) if os.path.isabs(config) else Path.home() / ".config"
-    return base / "systemd" / "user" / UNIT
-
-
 def _drop_in() -> Path:
-    return _unit().parent / f"{UNIT}.d" / "hardening.conf"
-
-
-def _agent() -> Path:
-    return Path.home() / "Library" / "LaunchAgents" / f"{LAUNCHD_LABEL}.plist"
+    return user_unit().parent / f"{UNIT}.d" / "hardening.conf"
 
 
 def _ours(path: Path) -> bool:
@@ -297,21 +330,11 @@ def _by_hand(trouble: str, commands: Sequence[Command], say: Say) -> Exit:
 
 def _run(command: Command) -> str:
     """Run a command and return the error, or an empty string."""
-    try:
-        # `restart` waits for READY, for at most the 90 seconds that systemd gives a service.
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    except OSError as error:
-        return f"cannot run `{command[0]}`: {error.strerror}"
-    except subprocess.TimeoutExpired:
-        return f"`{shlex.join(command)}` timed out after two minutes"
-    if done.returncode == 0:
-        return ""
-    output = " ".join((done.stderr or done.stdout).split())
-    return f"`{shlex.join(command)}` failed: {output or f'exit code {done.returncode}'}"
+    return run(command)[1]
 
 
 def _bootstrap(agent: Path, say: Say) -> Exit:
-    domain, service = _launchd_names()
+    domain, service = launchd_names()
     start = [
         # Undo an earlier `launchctl disable`, which would make the next command fail.
         ("launchctl", "enable", service),
@@ -326,19 +349,28 @@ def _bootstrap(agent: Path, say: Say) -> Exit:
 
 
 def _bootout() -> str:
-    _, service = _launchd_names()
+    _, service = launchd_names()
     loaded = ("launchctl", "print", service)
     if _run(loaded):
         return ""
     trouble = _run(("launchctl", "bootout", service))
-    # bootout returns before the agent exits, and a bootstrap in between fails.
-    end = time.monotonic() + 15
-    while not trouble and not _run(loaded) and time.monotonic() < end:
+    # bootout may return before the agent exits, then also with an error ("now in progress"), and a
+    # bootstrap in between fails.
+    end = time.monotonic() + (1 if trouble and "progress" not in trouble else 15)
+    while time.monotonic() < end:
+        if _run(loaded):
+            return ""
         time.sleep(0.2)
-    return trouble
+    return trouble or f"`launchctl bootout {service}` has not ended"
 
 
-def _launchd_names() -> tuple[str, str]:
-    """The domain of this user's agents, and our agent in it."""
-    domain = f"gui/{os.getuid()}"
-    return domain, f"{domain}/{LAUNCHD_LABEL}"
+def main() -> int:
+    """For `sess doctor`: what is wrong with the service and what to do about it, a line each."""
+    service = manager.facts(lock.holder(paths.home().lock), is_current)
+    for line in (manager.in_words(service) if service is not None else None) or ():
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -130,6 +130,14 @@ class Service:
         self._sources = all_sources(self._settings)
         self._next_walk = 0.0
 
+    def _log_places(self) -> None:
+        roots = self._roots()
+        there = [root for root in roots if os.path.isdir(root)]
+        for root in there:
+            log.info("watching %s", root)
+        if missing := len(roots) - len(there):
+            log.info("looking out for %d places that do not exist yet", missing)
+
     def _serve(self, db: apsw.Connection, ground: Ground) -> None:
         self._reprice(db)
         store = Store(db, Pricer(self._settings.prices))
@@ -142,8 +150,7 @@ class Service:
         self._watcher.cover(self._roots())
         notify.ready("indexing")
         log.info("started, version %s, pid %d", __version__, os.getpid())
-        for root in self._roots():
-            log.info("watching %s%s", root, "" if os.path.isdir(root) else " (does not exist yet)")
+        self._log_places()
         slept = time.time() - time.monotonic()
         hints = Hints(set(), lost=True)
         while not self._stop.is_set():

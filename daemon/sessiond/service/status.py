@@ -20,6 +20,7 @@ from sess_common.program import counted
 from sess_schema import outputs
 from sess_schema.connection import open_reader
 from sess_schema.queries.sources import skipped_places
+from sessiond.service import install, manager
 
 STUCK_SECONDS = 120.0  # as long as systemd's watchdog waits
 TROUBLED = "parked", "unreadable"  # states of sources that are not read
@@ -76,8 +77,19 @@ def daemon_facts(home: paths.Home, holder: dict[str, Any] | None) -> dict[str, A
         beat = upkeep.writer_status(home.status)
         if beat.get("pid") == holder.get("pid"):
             facts |= beat
+            facts["stopped"] = _is_stopped(holder.get("pid"))
             facts["beat_seconds"] = max(0.0, round(time.time() - beat.get("at", 0) / 1000, 1))
+    facts["unit"] = manager.facts(holder, install.is_current)
     return facts
+
+
+def _is_stopped(pid: Any) -> bool:
+    """Whether a signal has stopped the process: then no sign of life will come."""
+    try:
+        with open(f"/proc/{int(pid)}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[:1] == ["T"]
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def index_facts(db: apsw.Connection, home: paths.Home) -> dict[str, Any]:
@@ -153,7 +165,9 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
         print(json.dumps({"kind": "daemon", **daemon}))
         return
     if not daemon["running"]:
-        print("daemon   not running (start it with `sessiond start --detach`)")
+        start = "restart" if daemon.get("unit") else "start --detach"
+        print(f"daemon   not running (start it with `sessiond {start}`)")
+        _print_service(daemon)
         return
     print(f"daemon   running, pid {daemon.get('pid')}, version {daemon.get('version')}")
     if is_stuck(daemon):
@@ -161,6 +175,7 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
             f"         NOT RESPONDING for {daemon['beat_seconds']:.0f} s:"
             f" `kill -9 {daemon.get('pid')}` is safe, then start it again"
         )
+    _print_service(daemon)
     if "directories" in daemon:
         watched, directories = daemon.get("watched"), daemon["directories"]
         seen = "all" if watched is None else f"{min(watched, directories):,} of {directories:,}"
@@ -178,6 +193,11 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
         print("         a reader keeps the WAL from shrinking: is a pager or a backup still open?")
     if daemon.get("error"):
         print(f"         paused: {daemon['error']}")
+
+
+def _print_service(daemon: dict[str, Any]) -> None:
+    if daemon.get("unit") and (wrong := manager.in_words(daemon["unit"])):
+        print(f"service  {wrong[0]}: {wrong[1]}")
 
 
 def _print_index(index: dict[str, Any]) -> None:
@@ -240,11 +260,12 @@ def _size(count: float) -> str:
 
 def is_stuck(daemon: Facts) -> bool:
     """Whether the loop gave no sign of life for long: it writes one every half minute."""
-    return bool(daemon["running"]) and daemon.get("beat_seconds", 0.0) > STUCK_SECONDS
+    silent = daemon.get("beat_seconds", 0.0)
+    return bool(daemon["running"]) and (silent > STUCK_SECONDS or bool(daemon.get("stopped")))
 
 
 def health_code(daemon: Facts, sources: list[Facts]) -> int:
-    if not daemon["running"] or is_stuck(daemon):
+    if not daemon["running"] or is_stuck(daemon) or not manager.is_healthy(daemon.get("unit")):
         return Exit.NO_DAEMON
     if daemon.get("error"):
         return Exit.INDEX_UNUSABLE
@@ -253,8 +274,13 @@ def health_code(daemon: Facts, sources: list[Facts]) -> int:
 
 def health_in_words(daemon: Facts, sources: list[Facts]) -> str:
     """One line that says what the exit code means."""
+    wrong = None if manager.is_healthy(unit := daemon.get("unit")) else manager.in_words(unit or {})
+    if wrong:
+        return f"{wrong[0]}; {wrong[1]}"
     if not daemon["running"]:
         return "the daemon is not running"
+    if daemon.get("stopped"):
+        return f"a signal has stopped the daemon; `kill -CONT {daemon.get('pid')}` lets it go on"
     if is_stuck(daemon):
         return f"the daemon has not responded for {daemon['beat_seconds']:.0f} s"
     if daemon.get("error"):
@@ -348,5 +374,5 @@ def _seconds(milliseconds: int | None) -> float | None:
 
 def _put(path: str, text: str) -> None:
     """Replace earlier figures at once: a collector may read them at any moment, as another user."""
-    with outputs.new_file(path, mode=0o644, hint="name another file") as file:
+    with outputs.new_file(path, replace=True, mode=0o644) as file:
         file.write(text.encode())

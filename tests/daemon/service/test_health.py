@@ -39,16 +39,19 @@ def metrics(text):
 
 
 def test_a_daemon_that_hangs_is_told(world, daemon):
-    """A sign of life that is too old counts as none, although the process is there."""
+    """One that a signal has stopped, at once; a sign of life that is too old counts as none."""
     assert world.run("sessiond", "status", "--health", check=0).stdout == "healthy\n"
     os.kill(daemon.pid, signal.SIGSTOP)
-    status = world.state / "status.json"
-    facts = json.loads(status.read_text())
-    facts["at"] -= 200_000
-    status.write_text(json.dumps(facts))
-    assert "NOT RESPONDING for 2" in world.run("sessiond", "status", check=3).stdout
     said = world.run("sessiond", "status", "--health", check=3).stdout
-    assert said.startswith("the daemon has not responded for 2")
+    assert said.startswith("a signal has stopped the daemon; ")
+    heartbeat = world.state / "status.json"
+    facts = json.loads(heartbeat.read_text())
+    facts["at"] -= 200_000
+    heartbeat.write_text(json.dumps(facts))
+    assert "NOT RESPONDING for 2" in world.run("sessiond", "status", check=3).stdout
+    hanging = {"running": True, "beat_seconds": 121.0}
+    assert status.health_code(hanging, []) == 3
+    assert status.health_in_words(hanging, []).startswith("the daemon has not responded for 121 s")
     assert (
         metrics(world.run("sessiond", "status", "--prometheus", "-", check=0).stdout)["sessiond_up"]
         == "0"

@@ -180,6 +180,7 @@ def test_install_writes_the_unit_and_starts_it(user, manager, said, monkeypatch)
     assert stat.S_IMODE(unit.stat().st_mode) == 0o644
     assert [entry.name for entry in unit.parent.iterdir()] == ["sessiond.service"]
     assert manager.calls == [
+        "systemctl --user reset-failed sessiond.service",
         "systemctl --user daemon-reload",
         "systemctl --user enable sessiond.service",
         "systemctl --user restart sessiond.service",
