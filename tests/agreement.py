@@ -28,6 +28,7 @@ from sess_cli.render.stats import dashboard
 from sess_cli.render.stats import session as session_stats
 from sess_cli.terminal import Terminal
 from sess_schema import numbers, objects
+from sess_schema.marks import Marks
 from sess_schema.numbers import Numbers
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import Listing, SessionRow
@@ -76,7 +77,7 @@ def differences(db: apsw.Connection, folder: Path, *, sqlite: bool = False) -> I
     for row in rows:
         wanted = defined(numbers.of(db, row))
         outputs = {
-            "list --json": _json(objects.session(row, "", many[row.key])),
+            "list --json": _json(objects.session(row, "", many[row.key], Marks(db))),
             **_of_stats(db, row),
             **_of_show(db, row),
             **_of_exports(db, row, folder / f"pages-{row.key}"),

@@ -187,6 +187,8 @@ _INDEXED: dict[str, Callable[[apsw.Connection, str], Values]] = {
     "--tool": _sql(known.NAMES["tool"]),
     "--model": _sql(known.NAMES["model"]),
     "--branch": _sql(known.NAMES["branch"]),
+    "--label": _sql(known.NAMES["label"]),
+    "label NAME": _sql(known.NAMES["label"]),
     "--session": _sessions,
     "ID": _sessions,
     "[ID]...": _sessions,

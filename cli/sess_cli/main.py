@@ -24,6 +24,7 @@ VERBS = {
     "export": "export", "import": "record", "records": "show", "cut": "cut", "pick": "cut",
     "truncate": "cut", "rm": "delete", "undo": "undo", "scrub": "scrub", "suggest": "cut",
     "prune": "delete",
+    "label": "mark", "title": "mark", "pin": "mark",
     "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
     "record": "record", "restore": "restore", "check": "check", "backup": "check",
     "forget": "delete", "why": "why", "mcp": "mcp", "connect": "connect",

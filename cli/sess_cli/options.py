@@ -41,6 +41,8 @@ Agents = Annotated[Texts, of_field("agent")]
 Projects = Annotated[Texts, of_field("project")]
 Models = Annotated[Texts, of_field("model")]
 Branches = Annotated[Texts, of_field("branch")]
+Labels = Annotated[Texts, of_field("label")]
+Pinned = Annotated[bool, typer.Option("--pinned", help="Only sessions that are pinned.")]
 Since = Annotated[str | None, of_field("since")]
 Until = Annotated[str | None, of_field("until")]
 Utc = Annotated[bool, typer.Option("--utc", help="Use UTC instead of local time.")]
@@ -113,17 +115,22 @@ class Matching:
 
     agents: Agents = None
     projects: Projects = None
+    labels: Labels = None
+    pinned: Pinned = False
     since: Since = None
     until: Until = None
 
     @property
     def is_given(self) -> bool:
-        return any(one is not None for one in (self.agents, self.projects, self.since, self.until))
+        named = (self.agents, self.projects, self.labels, self.since, self.until)
+        return self.pinned or any(one is not None for one in named)
 
     def listing(self, *, utc: bool, **more: Any) -> Listing:
         return sessions.Listing(
             self.agents or (),
             self.projects or (),
+            labels=self.labels or (),
+            pinned=self.pinned,
             since=times.since(self.since, utc=utc) if self.since is not None else None,
             until=times.until(self.until, utc=utc) if self.until is not None else None,
             **more,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sess_common import times
 
 if TYPE_CHECKING:
+    from sess_schema.marks import Marks
     from sess_schema.numbers import Numbers
     from sess_schema.queries.failures.similar import Similar
     from sess_schema.queries.recall import Place
@@ -90,7 +91,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _PREVIEW else text[: _PREVIEW - 3] + "..."
 
 
-def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:
+def session(row: SessionRow, title: str, numbers: Numbers, marks: Marks) -> dict[str, Any]:
     """One session with its numbers."""
     return {
         "session": row.session,
@@ -101,6 +102,8 @@ def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:
         "project": row.project,
         "project_from": row.project_from,
         "title": title,
+        "labels": marks.labels(row.key),
+        "pinned": marks.is_pinned(row.key),
         "git_branch": row.git_branch,
         "models": json.loads(row.models),
         "agent_version": row.version,

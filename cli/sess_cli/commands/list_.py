@@ -15,6 +15,7 @@ from sess_cli.terminal import json_line, pager
 from sess_common import times
 from sess_common.errors import Exit, SessError, no_such
 from sess_common.program import counted, say
+from sess_schema.marks import Marks
 from sess_schema.queries import known, sessions
 from sess_schema.queries.sessions import Listing
 
@@ -77,9 +78,10 @@ def list_(
         if as_json:
             from sess_schema import objects
 
+            marks = Marks(db)
             for row in chosen.rows:
                 title = sessions.title_of(db, row)
-                json_line(objects.session(row, title, chosen.numbers[row.key]))
+                json_line(objects.session(row, title, chosen.numbers[row.key], marks))
         elif chosen.rows:
             for line in drawn.lines(db, terminal, chosen, utc=utc):
                 terminal.write(line)

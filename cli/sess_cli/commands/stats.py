@@ -196,6 +196,8 @@ def stats(
         projects=which.projects or (),
         models=models or (),
         branches=branches or (),
+        labels=which.labels or (),
+        pinned=which.pinned,
         subagents=subagents,
     )
     answer = _Answer(scope, question, form, view)

@@ -16,6 +16,7 @@ from sess_cli.export.story import Item, Story
 from sess_common import decode, times
 from sess_schema import __version__, objects, outputs
 from sess_schema.archive import Damaged, RecordReader, is_too_deep
+from sess_schema.marks import Marks
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -78,7 +79,9 @@ def _members(story: Story, out: BinaryIO) -> None:
 
 def session_object(story: Story) -> dict[str, Any]:
     """The object of `sess list --json`, without secrets."""
-    return objects.session(story.row, story.title, story.numbers) | {
+    marks = Marks(story.db)
+    return objects.session(story.row, story.title, story.numbers, marks) | {
+        "labels": [story.cleaned(label) for label in marks.labels(story.row.key)],
         "project": story.project or None,
         "git_branch": story.branch or None,
         "models": story.models,
@@ -254,7 +257,8 @@ def _last(db: Database, table: str) -> int:
 def _add(db: Database, story: Story, parent: int | None) -> int:
     row = session_object(story)
     row.pop("parent")
-    row["models"] = as_json(row["models"]).decode()
+    for name in ("models", "labels"):
+        row[name] = as_json(row[name]).decode()
     key = db.table("sessions").insert({**row, "parent_id": parent}).last_pk
     start = _last(db, "events") + 1
     details: dict[str, list[dict[str, Any]]] = {"files": [], "commits": []}

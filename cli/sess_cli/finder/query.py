@@ -21,6 +21,7 @@ import apsw
 from sess_cli.finder.worker import Latest
 from sess_common import times
 from sess_common.escape import safe
+from sess_schema.marks import Marks
 from sess_schema.queries import fields, sessions
 from sess_schema.queries.fields import FIELDS, Condition, Setting
 from sess_schema.queries.search import ENOUGH, Filter, Hit, Results, Search
@@ -81,6 +82,7 @@ class Cards:
         self._version: int | None = None
         self._made: dict[SessionId, Card] = {}
         self._ids: ShortIds | None = None
+        self._marks: Marks | None = None
 
     def refresh(self, db: apsw.Connection) -> None:
         version = db.pragma("data_version")
@@ -94,8 +96,11 @@ class Cards:
 
     def made(self, db: apsw.Connection, row: SessionRow) -> Card:
         if self._ids is None:
-            self._ids = ShortIds(db)
-        title = " ".join(safe(sessions.title_of(db, row)).split())
+            self._ids, self._marks = ShortIds(db), Marks(db)
+        title = sessions.title_of(db, row)
+        if self._marks is not None:
+            title = self._marks.around(title, row.key)
+        title = " ".join(safe(title).split())
         card = self._made[row.key] = Card(row, self._ids.of(row), title)
         return card
 

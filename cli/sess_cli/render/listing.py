@@ -11,6 +11,7 @@ from sess_cli.render import amounts, layout
 from sess_cli.render.tallies import money
 from sess_common import times
 from sess_schema import numbers
+from sess_schema.marks import Marks
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def lines(db: apsw.Connection, terminal: Terminal, listed: Chosen, *, utc: bool)
     ids = ["ID", *(terminal.line(short.of(row)) for row in rows)]
     whens = ["ACTIVE", *(amounts.ago(row.ended, now, utc=utc) for row in rows)]
     projects = ["PROJECT", *(_project(terminal, row) for row in rows)]
-    titles = ["TITLE", *(_title(db, terminal, row) for row in rows)]
+    marks = Marks(db)
+    titles = ["TITLE", *(_title(db, terminal, row, marks) for row in rows)]
     after: list[tuple[list[str], Callable[[str, int], str]]] = []
     if terminal.width is None or terminal.width >= _ROOM_FOR_MODEL:
         after.append((["MODEL", *(terminal.line(_model(row)) for row in rows)], _LEFT))
@@ -152,8 +154,8 @@ def _model(row: SessionRow) -> str:
     return head if len(date) == 8 and date.isdigit() else name
 
 
-def _title(db: apsw.Connection, terminal: Terminal, row: SessionRow) -> str:
-    title = terminal.line(sessions.title_of(db, row))
+def _title(db: apsw.Connection, terminal: Terminal, row: SessionRow, marks: Marks) -> str:
+    title = terminal.line(marks.around(sessions.title_of(db, row), row.key))
     if row.kind == "subagent":
         return f"↳ {terminal.line(row.agent_type) + ': ' if row.agent_type else ''}{title}"
     return title

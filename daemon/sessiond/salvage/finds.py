@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sess_common.progress import Progress, unseen
-from sess_schema import archive
+from sess_schema import archive, marks
 from sess_schema.archive import hidden_bytes
-from sessiond.salvage.pages import Pages, Row, rows_of_leaf
+from sess_schema.marks import Mark
+from sessiond.salvage.pages import INDEX_LEAF, Pages, Row, rows_of_leaf
 from sessiond.sourcekit.masking import Masker
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _STATES = ("live", "gone", "parked", "unreadable", "forgotten", "excluded")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}\Z")
 _KINDS = ("transcript", "mirror", "attachment", "document", "database", "export")
-_CHUNK_COLUMNS = 6
+_CHUNK_COLUMNS, _MARK_COLUMNS = 6, 7
+_MARK_KINDS = tuple(kind.encode() for kind in marks.KINDS)
 _LEAST_SOURCE_COLUMNS = 24
 
 
@@ -56,11 +58,13 @@ class Piece(NamedTuple):
         return self.offset + self.length
 
 
-def find(path: str, progress: Progress = unseen) -> list[FoundSource]:
-    """Everything that can be taken out of the file, by source."""
+def find(
+    path: str, progress: Progress = unseen, *, own_marks: set[Mark] | None = None
+) -> list[FoundSource]:
+    """Everything that can be taken out of the file, by source; also what people noted."""
     pages = Pages(path)
     try:
-        sources, pieces, damaged = _scan(pages, progress)
+        sources, pieces, damaged = _scan(pages, progress, set() if own_marks is None else own_marks)
     finally:
         pages.close()
     for piece in (*pieces.values(), *damaged.values()):
@@ -78,7 +82,7 @@ def find(path: str, progress: Progress = unseen) -> list[FoundSource]:
 
 
 def _scan(
-    pages: Pages, progress: Progress
+    pages: Pages, progress: Progress, own_marks: set[Mark]
 ) -> tuple[dict[int, FoundSource], dict[int, Piece], dict[int, Piece]]:
     """Sources, intact pieces and damaged ones, by id; of two versions of a piece the longer one.
 
@@ -92,7 +96,15 @@ def _scan(
     unused = pages.unused()
     for number, page in pages.leaves():
         progress(f"looking through {pages.count:,} pages, at {number:,}")
+        may_have_marks = number not in unused and any(kind in page for kind in _MARK_KINDS)
+        may_have_marks = may_have_marks and pages.is_sound(number)
+        if not may_have_marks and page[0] == INDEX_LEAF:
+            continue
         for row in rows_of_leaf(pages, number, page):
+            if may_have_marks and (mark := _mark(row)) is not None:
+                own_marks.add(mark)
+            if page[0] == INDEX_LEAF:
+                continue
             source, piece = _source_of(row), _piece(row)
             if source is not None and (number not in unused or source.id not in sources):
                 sources[source.id] = source
@@ -150,6 +162,20 @@ def _source_of(row: Row) -> FoundSource | None:
         fallback or 0,
         doubtful=row.doubtful,
     )
+
+
+def _mark(row: Row) -> Mark | None:
+    """A table's row begins with its number, which is stored elsewhere; an index's ends with it."""
+    values = row.values[1:] if row.id else row.values[:-1]
+    if row.lost or len(row.values) != _MARK_COLUMNS or len(values) != len(marks.COLUMNS):
+        return None
+    *texts, at = values
+    if not all(isinstance(text, str) for text in texts) or not isinstance(at, int):
+        return None
+    agent, native_id, home, kind, value = texts
+    if kind not in marks.KINDS or not _NAME.match(agent):
+        return None
+    return agent, native_id, home, kind, value, at
 
 
 def _is_absolute(path: str) -> bool:

@@ -12,14 +12,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from sess_common import decode
-from sess_schema import archive
+from sess_schema import archive, marks
 from sess_schema.archive import Loss, Lost
 from sess_schema.ids import NO_SOURCE, SourceId
+from sess_schema.marks import Mark
 from sessiond.engines.lines import read_archived
 from sessiond.engines.steps import PlacedRecord, content_digest
 from sessiond.reading import tail
@@ -257,6 +259,15 @@ def _insert(db: apsw.Connection, source: SourceId, pieces: Iterable[Piece]) -> N
         "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, ?, ?, ?, ?)",
         [(source, one.retired, one.offset, one.length, one.data) for one in pieces],
     )
+
+
+def load_marks(store: Store, own_marks: Iterable[Mark]) -> int:
+    """Load what people noted about sessions, unless the index has something newer."""
+    loaded = 0
+    with store.db:
+        for mark in sorted(own_marks, key=itemgetter(-1), reverse=True):
+            loaded += marks.restore(store.db, mark)
+    return loaded
 
 
 # -- conversations

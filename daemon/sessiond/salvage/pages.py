@@ -16,7 +16,7 @@ _BLOCK = max(_SIZES)
 _SAMPLE = 256  # blocks that are looked at to find the size of pages
 _TREE_PAGES = (0x02, 0x05, 0x0A, 0x0D)
 _WAL_HEADER = 32
-LEAF = 0x0D  # a page with rows of a table
+LEAF, INDEX_LEAF = 0x0D, 0x0A  # pages with rows of a table, and with entries of an index
 _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _MOST_COLUMNS = 200
 
@@ -62,10 +62,10 @@ class Pages:
         return sum(sound) * 2 > len(looked)
 
     def leaves(self) -> Iterator[tuple[int, bytes]]:
-        """Every page that looks like a leaf of a table, reachable or not."""
+        """Every page that looks like a leaf of a table or of an index, reachable or not."""
         for number in range(1, self.count + 1):
             raw = self.page(number)
-            if raw[100 if number == 1 else 0] == LEAF:
+            if raw[100 if number == 1 else 0] in (LEAF, INDEX_LEAF):
                 yield number, raw
 
     def overflow(self, first: int, length: int) -> bytes | None:
@@ -162,7 +162,8 @@ def _is_tree_page(block: bytes, at: int, size: int) -> bool:
 
 
 class Row(NamedTuple):
-    """`lost`: the last value is missing, because its overflow pages are."""
+    """`lost`: the last value is missing, because its overflow pages are. The id of an entry of an
+    index is 0."""
 
     id: int
     values: list[Any]
@@ -190,10 +191,12 @@ def rows_of_leaf(pages: Pages, number: int, page: bytes) -> Iterator[Row]:
 
 def _row(pages: Pages, page: bytes, at: int) -> Row | None:
     length, at = _varint(page, at)
-    row_id, at = _varint(page, at)
+    row_id = 0
+    if page[0] != INDEX_LEAF:
+        row_id, at = _varint(page, at)
     if not 0 < length < 1 << 31:
         return None
-    local = _local_size(pages.usable, length)
+    local = _local_size(pages.usable, length, index=page[0] == INDEX_LEAF)
     payload = page[at : at + local]
     if len(payload) < local:
         return None
@@ -209,13 +212,14 @@ def _row(pages: Pages, page: bytes, at: int) -> Row | None:
     return Row(row_id - (1 << 64) if row_id >> 63 else row_id, values, lost)
 
 
-def _local_size(usable: int, length: int) -> int:
+def _local_size(usable: int, length: int, *, index: bool) -> int:
     """How many bytes of a payload are on the leaf itself."""
-    if length <= usable - 35:
+    most = (usable - 12) * 64 // 255 - 23 if index else usable - 35
+    if length <= most:
         return length
     least = (usable - 12) * 32 // 255 - 23
     local = least + (length - least) % (usable - 4)
-    return local if local <= usable - 35 else least
+    return local if local <= most else least
 
 
 def _values(payload: bytes, length: int, *, lost: bool) -> list[Any] | None:

@@ -18,6 +18,7 @@ import apsw
 
 from sess_common import paths, program, requests
 from sess_common.errors import Exit, SessError, explained
+from sess_schema import marks
 from sess_schema.connection import open_writer
 from sess_schema.ids import SessionId
 from sessiond import config
@@ -65,8 +66,22 @@ def _read(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, An
     return facts_of(summary, time.monotonic() - started, [place.path for place in places])
 
 
+def _mark(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
+    """Put marks on sessions, or take them off; how many sessions changed."""
+    db, now, changed = store.db, time.time_ns() // 1_000_000, 0
+    with db:
+        for number in request["sessions"]:
+            session, before = SessionId(number), db.total_changes()
+            for kind, value in request.get("take", ()):
+                marks.take(db, session, kind, value)
+            for kind, value in request.get("put", ()):
+                marks.put(db, session, kind, value, now)
+            changed += db.total_changes() > before
+    return {"sessions": changed}
+
+
 _Handler = Callable[[Store, Ingest, dict[str, Any]], dict[str, Any]]
-_HANDLERS: dict[str, _Handler] = {"forget": _forget, "read": _read}
+_HANDLERS: dict[str, _Handler] = {"forget": _forget, "mark": _mark, "read": _read}
 
 
 def answer(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:

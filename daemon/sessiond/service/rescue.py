@@ -24,6 +24,7 @@ from sess_schema import archive, backups, soundness, sums
 from sess_schema.archive import Lost
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.ids import SourceId
+from sess_schema.marks import Mark
 from sess_schema.migrate import PreRelease
 from sess_schema.queries.views import digests, parts
 from sess_schema.soundness import ArchiveCheck, Finding
@@ -245,15 +246,23 @@ def _load(home: paths.Home, index: Path, file: str) -> Lost:
         if copied is not None:
             say(f"copied {counted(copied, 'session')}")
             return {}
+    own_marks = set[Mark]()
     with progress_line() as progress:
-        salvaged = finds.find(file, progress)
-    if not salvaged and index == home.index:  # a rebuilt one is made of the files that still exist
+        salvaged = finds.find(file, progress, own_marks=own_marks)
+    # A rebuilt one is made of the files that still exist.
+    if not salvaged and not own_marks and index == home.index:
         raise SessError(
             f'nothing of an index was found in "{file}"',
             hint="name a damaged index, or one that was moved aside",
             code=Exit.NOTHING_FOUND,
         )
-    return _load_pieces(home, index, salvaged, settings, _facts_of(file))
+    lost = _load_pieces(home, index, salvaged, settings, _facts_of(file))
+    with closing(open_writer(index)) as db:
+        noted = load.load_marks(Store(db), own_marks)
+    if noted:
+        what = "title, label or pin" if noted == 1 else "titles, labels or pins"
+        say(f"loaded {noted:,} {what}")
+    return lost
 
 
 def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> int | None:

@@ -93,6 +93,10 @@ def _delete(store: Store, ids: str, *, again: bool) -> list[str]:
     for table in ("usage_sums", "event_sums", "spans", "stale_sums", "digests", "undigested"):
         db.execute(f"DELETE FROM {table} WHERE session_id IN ({ids})")
     db.execute(f"UPDATE sessions SET parent_id = NULL WHERE parent_id IN ({ids})")
+    db.execute(
+        "DELETE FROM own_marks WHERE (agent, native_id, home) IN"
+        f" (SELECT agent, native_id, home FROM sessions WHERE id IN ({ids}))"
+    )
     db.execute(f"DELETE FROM sessions WHERE id IN ({ids})")
     sums.renew(db)
     return shared

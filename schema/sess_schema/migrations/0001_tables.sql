@@ -145,6 +145,20 @@ CREATE TABLE session_sources (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX session_sources_by_source ON session_sources (source_id);
 
+-- What people said about sessions: a title of their own, labels, pins. No archive can give it back, so
+-- it names sessions as their agents do, and `sessiond salvage` reads it from damaged files, too: from
+-- rows or from the index over all columns, whichever is intact.
+CREATE TABLE own_marks (
+    id        INTEGER PRIMARY KEY,
+    agent     TEXT    NOT NULL,
+    native_id TEXT    NOT NULL,
+    home      TEXT    NOT NULL,
+    kind      TEXT    NOT NULL,                 -- title, label, pin
+    value     TEXT    NOT NULL,                 -- the title or label
+    at        INTEGER NOT NULL                  -- when it was made
+) STRICT;
+CREATE UNIQUE INDEX own_marks_by_session ON own_marks (agent, native_id, home, kind, value, at);
+
 -- Titles that name the record they sum up, which may be of another session, read or not yet.
 CREATE TABLE leaf_titles (
     leaf       TEXT    NOT NULL,                -- native id of that record
@@ -500,7 +514,15 @@ SELECT
     s.agent,
     s.kind,                                     -- main, subagent, log
     p.native_id AS parent,                      -- the session that started a subagent
-    coalesce(s.title, s.first_prompt) AS title,
+    coalesce(                                   -- a person's, else the agent's
+        (SELECT m.value FROM own_marks m WHERE m.agent = s.agent AND m.native_id = s.native_id
+            AND m.home = s.home AND m.kind = 'title'),
+        s.title, s.first_prompt
+    ) AS title,
+    (SELECT json_group_array(m.value) FROM own_marks m WHERE m.agent = s.agent
+        AND m.native_id = s.native_id AND m.home = s.home AND m.kind = 'label') AS labels, -- a JSON array
+    EXISTS (SELECT 1 FROM own_marks m WHERE m.agent = s.agent AND m.native_id = s.native_id
+        AND m.home = s.home AND m.kind = 'pin') AS pinned,
     s.project,                                  -- first working directory
     s.git_branch AS branch,
     s.mode,                                     -- agent, ask, plan, ...

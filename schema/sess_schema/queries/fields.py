@@ -9,13 +9,14 @@ import apsw
 from sess_common import times
 from sess_common.classes import dataclass, replace
 from sess_common.errors import SessError, no_such
+from sess_schema import marks
 from sess_schema.queries import sessions
 
 FAILED = ("error", "denied")
 _ALSO = {"tool": "tool_use", "tools": "tool_use"}
 _SUBAGENT = "s.kind = 'subagent'"
 TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
-STATES = ("error", "denied", "pending", "ok", "failed", "subagent")
+STATES = ("error", "denied", "pending", "ok", "failed", "subagent", "pinned")
 THINGS = ("image", "commit")
 ROLES = {
     "user": ("user",),
@@ -48,7 +49,7 @@ FIELDS = {
     "role": Field("ROLE", f"Only this role: {_or([*ROLES])}.", (*ROLES,)),
     "is": Field(
         "STATE",
-        "Only this state: error, denied, failed (either), pending, ok or subagent.",
+        "Only this state: error, denied, failed (either), pending, ok, subagent or pinned.",
         STATES,
     ),
     "has": Field("THING", f"Only events with this: {_or(THINGS)}.", THINGS),
@@ -56,6 +57,7 @@ FIELDS = {
     "model": Field("NAME", "Only sessions that used this model."),
     "branch": Field("NAME", "Only sessions on this git branch."),
     "title": Field("TEXT", "Only sessions with this in the title."),
+    "label": Field("NAME", "Only sessions with this label."),
     "session": Field("ID", "Only this session."),
     "since": Field(
         "TIME",
@@ -180,6 +182,10 @@ def _branch(value: str, _setting: Setting) -> Condition:
     return _of_sessions("lower(s.git_branch) GLOB ?", [sessions.lower(value)])
 
 
+def _label(value: str, _setting: Setting) -> Condition:
+    return _of_sessions(*marks.labelled([value]))
+
+
 def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
     """Includes what it shares with the session it was forked from."""
     key = sessions.resolve(db, value).key
@@ -210,6 +216,8 @@ def _is(value: str, _setting: Setting) -> Condition:
         raise no_such("state", value, STATES)
     if value == "subagent":
         return _of_sessions(_SUBAGENT, [])
+    if value == "pinned":
+        return _of_sessions(marks.PINNED, [])
     states = FAILED if value == "failed" else (value,)
     return Condition(f"e.status IN ({_marks(states)})", states)
 
@@ -249,7 +257,9 @@ def _title(db: apsw.Connection, value: str, _setting: Setting) -> Condition:
     wanted = value.lower()
     keys = [
         key
-        for key, title in db.execute("SELECT id, coalesce(title, first_prompt) FROM sessions")
+        for key, title in db.execute(
+            f"SELECT s.id, coalesce({marks.title()}, s.first_prompt) FROM sessions s"
+        )
         if title and wanted in title.lower()
     ]
     return Condition(
@@ -265,6 +275,7 @@ _MADE: dict[str, Callable[[str, Setting], Condition]] = {
     "type": _type,
     "model": _model,
     "branch": _branch,
+    "label": _label,
     "file": _file,
     "is": _is,
     "has": _has,

@@ -17,6 +17,7 @@ import apsw
 from sess_common import times
 from sess_common.classes import replace
 from sess_common.errors import Exit, SessError
+from sess_schema import marks
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import Listing
 
@@ -34,6 +35,7 @@ NAMES = {
     "model": "SELECT value FROM sessions, json_each(models) GROUP BY 1 ORDER BY count(*) DESC, 1",
     "branch": "SELECT git_branch FROM sessions WHERE git_branch <> '' GROUP BY 1"
     " ORDER BY max(ended_at) DESC",
+    "label": marks.LABELS,
     "tool": "SELECT tool FROM event_sums WHERE tool <> '' GROUP BY 1 ORDER BY sum(calls) DESC, 1",
 }
 
@@ -45,6 +47,8 @@ class Chosen(Protocol):
     projects: Sequence[str]
     models: Sequence[str]
     branches: Sequence[str]
+    labels: Sequence[str]
+    pinned: bool
     since: int | None
     until: int | None
 
@@ -97,6 +101,8 @@ def nothing(db: apsw.Connection, chosen: Chosen) -> SessError | None:
         every=getattr(chosen, "every", True),
         models=chosen.models,
         branches=chosen.branches,
+        labels=chosen.labels,
+        pinned=chosen.pinned,
         limit=1,
     )
     if next(listing.rows(db), None) is not None:
@@ -131,6 +137,7 @@ def _named(chosen: Chosen) -> Iterator[tuple[str, str]]:
         ("project", chosen.projects),
         ("model", chosen.models),
         ("branch", chosen.branches),
+        ("label", chosen.labels),
     ):
         for name in names:
             yield field, name
@@ -146,6 +153,7 @@ def _occurs(db: apsw.Connection, field: str, name: str) -> bool:
         "project": replace(listing, projects=[name]),
         "model": replace(listing, models=[name]),
         "branch": replace(listing, branches=[name]),
+        "label": replace(listing, labels=[name]),
     }[field]
     return next(one.rows(db), None) is not None
 
@@ -158,6 +166,10 @@ def _wider(db: apsw.Connection, listing: Listing) -> str:
         if not _is_narrowed(always):
             return _nearest_in_time(db, always)
         ways.append(("at other times", always))
+    if listing.pinned:
+        ways.append(("without --pinned", replace(listing, pinned=False)))
+    if listing.labels:
+        ways.append(("without --label", replace(listing, labels=())))
     if listing.branches:
         ways.append(("without --branch", replace(listing, branches=())))
     if listing.models:
@@ -173,7 +185,8 @@ def _wider(db: apsw.Connection, listing: Listing) -> str:
 
 
 def _is_narrowed(listing: Listing) -> bool:
-    return bool(listing.agents or listing.projects or listing.models or listing.branches)
+    named = (listing.agents, listing.projects, listing.models, listing.branches, listing.labels)
+    return any(named) or listing.pinned
 
 
 def _nearest_in_time(db: apsw.Connection, listing: Listing) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from sess_common.classes import TYPE_CHECKING, dataclass
-from sess_schema import shown, sums
+from sess_schema import marks, shown, sums
 from sess_schema.ids import NO_SESSION, SessionId
 from sess_schema.queries import sessions
 
@@ -40,6 +40,8 @@ class Selection:
     projects: Sequence[str] = ()
     models: Sequence[str] = ()
     branches: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    pinned: bool = False
     session: SessionId | None = None  # with its subagents
     copies: bool = True  # for one session: include what another one had first
     subagents: str = "include"
@@ -124,6 +126,8 @@ class Reader:
         if asked.branches:
             where += f" AND ({' OR '.join(['lower(s.git_branch) GLOB ?'] * len(asked.branches))})"
             values += [sessions.bindable(sessions.lower(name)) for name in asked.branches]
+        if asked.labels or asked.pinned:
+            where += f" AND s.id IN (SELECT value FROM json_each('{self._marked}'))"
         if asked.session is not None:
             where += f" AND s.id IN ({', '.join(map(str, self.family))})"
         if asked.only is not None:
@@ -139,6 +143,14 @@ class Reader:
         matching = self._db.execute(f"SELECT s.id FROM sessions s WHERE {where}", tuple(values))
         owners = {key for (key,) in matching}
         return json.dumps([key for key, one in self.sessions.items() if one.owner in owners])
+
+    @cached_property
+    def _marked(self) -> str:
+        """The sessions that are marked so with their subagents, as a JSON array."""
+        where, values = marks.condition(self._asked.labels, pinned=self._asked.pinned)
+        matching = self._db.execute(f"SELECT s.id FROM sessions s WHERE {where}", tuple(values))
+        roots = {key for (key,) in matching}
+        return json.dumps([key for key, one in self.sessions.items() if {key, one.root} & roots])
 
     def _whole(self) -> tuple[int | None, int | None]:
         """The whole quarters of the window: the first one, and the one after the last."""

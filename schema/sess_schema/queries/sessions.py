@@ -10,7 +10,7 @@ import apsw
 from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.errors import Exit, SessError
-from sess_schema import shown
+from sess_schema import marks, shown
 
 if TYPE_CHECKING:
     from typing import Any
@@ -58,7 +58,7 @@ _LISTED = f"(s.kind = 'main' AND {_TALKS} AND NOT {_WARMUP})"
 _ALONE = "(s.kind = 'main' OR coalesce(p.records, 0) = 0)"
 _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
-    " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
+    f" s.agent_type, s.project, {marks.title()}, s.git_branch, s.models, s.version,"
     f" coalesce(s.started_at, s.ended_at, {_MTIME}), coalesce(s.ended_at, {_MTIME}),"
     f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode, s.resume,"
     " s.started_at IS NULL AND s.ended_at IS NULL, s.project_from"
@@ -132,6 +132,8 @@ class Listing:
     alone: bool = False  # include those of them that no other session shows
     models: Sequence[str] = ()  # each is part of a model's name
     branches: Sequence[str] = ()  # each may have wildcards
+    labels: Sequence[str] = ()  # each may have wildcards
+    pinned: bool = False
     limit: int = 30  # 0 for all
 
     def rows(self, db: apsw.Connection) -> Iterator[SessionRow]:
@@ -178,7 +180,8 @@ class Listing:
             if given:
                 where += f" AND ({' OR '.join([one] * len(given))})"
                 values += [bindable(text.lower()) for text in given]
-        return where, values
+        marked, names = marks.condition(self.labels, pinned=self.pinned)
+        return f"{where} AND {marked}", [*values, *map(bindable, names)]
 
 
 def listed(db: apsw.Connection) -> set[SessionId]:

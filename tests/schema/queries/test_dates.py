@@ -12,6 +12,7 @@ from tests.cursor_databases import bubble, composer, make_global, put_conversati
 from sess_common.errors import SessError
 from sess_schema import numbers, objects
 from sess_schema.connection import open_reader
+from sess_schema.marks import Marks
 from sess_schema.queries import sessions
 from sess_schema.session import Reader
 
@@ -34,7 +35,7 @@ def undated(record):
 
 
 def said(db, row):
-    return objects.session(row, "", numbers.of(db, row))
+    return objects.session(row, "", numbers.of(db, row), Marks(db))
 
 
 def test_a_time_from_the_file_is_marked(world, index):

@@ -50,7 +50,7 @@ class Selection(Matching):
     ) -> Listing:
         """All that the options allow; an error if they cannot be combined, or choose nothing."""
         if self.ids and self.is_given:
-            raise SessError("an ID cannot be combined with --agent, --project, --since or --until")
+            raise SessError("an ID cannot be combined with filters, such as --project or --since")
         if not self.ids and not self.is_given and not all_if_none:
             hint = "name one, or choose with --project or --since"
             raise SessError("no session named", hint=hint)

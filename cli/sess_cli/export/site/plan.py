@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import __version__
+from sess_schema import __version__, marks
 from sess_schema.queries.sessions import SessionRow
 
 MANIFEST = ".sessiond-site.json"
@@ -108,8 +108,9 @@ def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dic
     facts_of: dict[int, list[Any]] = defaultdict(list)
     below: dict[int, list[int]] = defaultdict(list)
     for key, parent, *facts in db.execute(
-        "SELECT id, parent_id, title, project, git_branch, models, records, events, prompts,"
-        " tool_calls, started_at, ended_at, call_id, agent_type FROM sessions"
+        f"SELECT s.id, s.parent_id, {marks.title()}, s.project, s.git_branch, s.models, s.records,"
+        " s.events, s.prompts, s.tool_calls, s.started_at, s.ended_at, s.call_id, s.agent_type"
+        " FROM sessions s"
     ):
         facts_of[key] += facts
         if parent is not None:

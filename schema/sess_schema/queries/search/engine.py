@@ -16,6 +16,7 @@ import apsw
 
 from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
+from sess_schema import marks
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import excerpt, language, newest, ranking
@@ -274,7 +275,7 @@ class Results:
 
     def _about(self, session: SessionId) -> tuple[Any, ...]:
         ((name, agent, project, title, parent),) = self._db.execute(
-            "SELECT s.native_id, s.agent, s.project, s.title, p.native_id"
+            f"SELECT s.native_id, s.agent, s.project, {marks.title()}, p.native_id"
             " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id = ?",
             (session,),
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_common import times
-from sess_schema import kinds
+from sess_schema import kinds, marks
 from sess_schema.ids import NO_EVENT, EventId, SessionId
 from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for
@@ -250,7 +250,7 @@ def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
     wanted = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
     sessions: dict[SessionId, Touched] = {}
     for key, name, title, project, *use in db.execute(
-        "SELECT s.id, s.native_id, s.title, s.project, f.path, f.action, e.ts, e.id"
+        f"SELECT s.id, s.native_id, {marks.title()}, s.project, f.path, f.action, e.ts, e.id"
         f" {wanted.sql} AND e.status = 'ok' AND {which.sql} AND {like.sql}",
         (*wanted.values, *which.values, *like.values),
     ):

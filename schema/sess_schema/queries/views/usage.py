@@ -9,7 +9,7 @@ import apsw
 
 from sess_common import times
 from sess_common.classes import dataclass, field, later
-from sess_schema import labels
+from sess_schema import labels, marks
 from sess_schema.ids import SessionId
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
@@ -117,7 +117,9 @@ def read_context(db: apsw.Connection, asked: Stats) -> list[Filled]:
     """Every session and subagent that sent a prompt or was compacted, the fullest first."""
     names = {
         key: (name, title)
-        for key, name, title in db.execute("SELECT id, native_id, title FROM sessions")
+        for key, name, title in db.execute(
+            f"SELECT s.id, s.native_id, {marks.title()} FROM sessions s"
+        )
     }
     contexts = [
         Filled(names[session][0], title_for(db, SessionId(session), names[session][1]), *filled)
