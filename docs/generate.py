@@ -64,6 +64,7 @@ def short_help() -> str:
 if __name__ == "__main__":
     import agents_page
     import config_page
+    import man_pages
     import module_map
     import schema_page
 
@@ -73,4 +74,5 @@ if __name__ == "__main__":
     module_map.TARGET.write_text(module_map.page(), "utf-8")
     agents_page.TARGET.write_text(agents_page.page(), "utf-8")
     config_page.TARGET.write_text(config_page.page(), "utf-8")
+    man_pages.write()
     agents_page.README.write_text(agents_page.readme(), "utf-8")

@@ -6,6 +6,8 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -101,9 +103,39 @@ def listing(generator, words):
 
 
 def test_the_readme_names_only_files_that_exist():
-    """Each relative link of the README leads somewhere."""
-    for target in re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text("utf-8")):
+    """Each link leads somewhere, wherever the page is shown: registries know no relative ones."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"\]\((?!https://|#)", text) == []
+    targets = re.findall(r"/sessiond/(?:blob/)?main/([\w./-]+?)(?:#[\w-]+)?[)\n]", text)
+    assert len(targets) > 10
+    for target in targets:
         assert (ROOT / target).exists(), target
+    named = set(re.findall(r"(?<!!)\[([\w./ -]+\.md|testing)\](?![(:])", text))
+    assert named <= set(re.findall(r"^\[([^\]]+)\]: https://", text, re.MULTILINE))
+
+
+def test_the_manual_pages_are_up_to_date():
+    """They say what the commands say of themselves."""
+    man_pages = loaded("man_pages")
+    for name, command in man_pages.programs().items():
+        assert (ROOT / "man" / f"{name}.1").read_text("utf-8") == man_pages.page(name, command)
+
+
+@pytest.mark.skipif(not shutil.which("man"), reason="needs man")
+@pytest.mark.parametrize("name", ["sess", "sessiond"])
+def test_manual_pages_are_without_fault(name):
+    """`man` warns of nothing, and shows what was written: roff takes no text for a request."""
+    done = subprocess.run(
+        ["man", "--warnings=all", "-E", "UTF-8", "-l", "-Tutf8", str(ROOT / "man" / f"{name}.1")],
+        env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    shown = re.sub(r".\x08|\x1b\[[\d;]*m", "", done.stdout)
+    assert f"{name.upper()}(1)" in shown
+    assert "EXIT STATUS" in shown
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/search.md", "docs/export.md"])

@@ -26,9 +26,11 @@ OLDEST_SQLITE = 3_051_003
 def refuse_old_sqlite() -> None:
     """Before 3.51.3 a checkpoint during a write may corrupt a WAL database."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
+        from sess_common import installation  # every command comes by here
+
         raise SessError(
             f"SQLite {apsw.sqlite_lib_version()} has a bug that can damage the index",
-            hint="`pip install --upgrade apsw`",
+            hint=f"`{installation.upgrading('apsw')}`",
             code=Exit.INDEX_UNUSABLE,
         )
 

@@ -83,10 +83,12 @@ def refuse_strangers(db: apsw.Connection, path: str | Path) -> None:
         )
     version = db.pragma("user_version")
     if version > latest():
+        from sess_common import installation  # every command comes by here
+
         raise SessError(
             f'index "{path}" was written by a newer sessiond '
             f"(schema {version}; this one supports up to {latest()})",
-            hint="upgrade with `pip install --upgrade sessiond`",
+            hint=f"upgrade with `{installation.upgrading()}`",
             code=Exit.INDEX_UNUSABLE,
         )
 

@@ -13,6 +13,7 @@ import sqlite_utils
 from tests.must import must
 from tests.schema.upgrading import LATER, later
 
+from sess_common import installation
 from sess_common.errors import Exit, SessError
 from sess_schema import migrate
 from sess_schema.connection import open_reader, open_writer
@@ -90,7 +91,7 @@ def test_a_newer_index_is_refused_with_advice(tmp_path):
         with pytest.raises(SessError) as caught:
             opener(path)
         assert "written by a newer sessiond" in caught.value.message
-        assert caught.value.hint == "upgrade with `pip install --upgrade sessiond`"
+        assert caught.value.hint == f"upgrade with `{installation.upgrading()}`"
         assert caught.value.code == Exit.INDEX_UNUSABLE
     assert path.read_bytes() == before
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from sess_common import lock, paths
+from sess_common import installation, lock, paths
 from sess_common.errors import Exit, SessError
 from sessiond.service import manager
 from sessiond.service.manager import (
@@ -41,7 +41,6 @@ Say = Callable[[str], None]
 
 # PrivateTmp= hides other programs' files here.
 _PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108
-_REINSTALL = "reinstall sessiond, for example with `pip install --force-reinstall sessiond`"
 
 
 def install(*, hardened: bool, say: Say) -> Exit:
@@ -191,7 +190,8 @@ def shipped(name: str) -> bytes:
         return _installed(f"/share/sessiond/{name}").read_bytes()
     except OSError as error:
         raise SessError(
-            f'the service file "{name}" is missing from this installation', hint=_REINSTALL
+            f'the service file "{name}" is missing from this installation',
+            hint=f"`{installation.reinstalling()}`",
         ) from error
 
 
@@ -204,7 +204,9 @@ def program() -> Path:
     try:
         return _installed("/bin/sessiond")
     except FileNotFoundError:
-        raise SessError(f'program not found: "{script}"', hint=_REINSTALL) from None
+        raise SessError(
+            f'program not found: "{script}"', hint=f"`{installation.reinstalling()}`"
+        ) from None
 
 
 def variables() -> tuple[str, ...]:

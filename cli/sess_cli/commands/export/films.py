@@ -14,6 +14,7 @@ import typer
 from sess_cli.commands.export import shared
 from sess_cli.options import NoSync, Output, SessionId, Utc
 from sess_cli.render import amounts
+from sess_common import installation
 from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.program import say
@@ -309,7 +310,7 @@ def _need_extra() -> None:
     if find_spec("av") is None or find_spec("PIL") is None:
         raise SessError(
             "films need PyAV and Pillow",
-            hint="`pip install 'sessiond[video]'`; `sess export cast` and `tape` work without",
+            hint=f"`{installation.adding('video')}`; `sess export cast` and `tape` work without",
             code=Exit.PROGRAM_FAILED,
         )
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from sess_cli.export.film import fonts, themes
 from sess_cli.export.film.rows import Film, Look, Row
 from sess_cli.export.film.themes import RGB, Theme, mixed
+from sess_common import installation
 from sess_common.errors import Exit, SessError
 from sess_schema import outputs
 
@@ -233,7 +234,7 @@ def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> P
     except ImportError as error:
         raise SessError(
             "films need PyAV and Pillow",
-            hint="`pip install 'sessiond[video]'`",
+            hint=f"`{installation.adding('video')}`",
             code=Exit.PROGRAM_FAILED,
         ) from error
     from sess_cli.export.film.picture import Painter

@@ -13,6 +13,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 
 from sess_cli.export.html import chunks
+from sess_common import installation
 from sess_common.errors import Exit, SessError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def require_cipher() -> type[AESGCM]:
     except ImportError:
         raise SessError(
             "--encrypt needs the cryptography package",
-            hint="`pip install 'sessiond[encrypt]'`",
+            hint=f"`{installation.adding('encrypt')}`",
             code=Exit.PROGRAM_FAILED,
         ) from None
     return AESGCM

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sess_cli.export.report.charts import flat
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import calendar
+from sess_common import installation
 from sess_common.errors import Exit, SessError
 from sess_schema import outputs
 from sess_schema.queries.views.overview import busy, read_calendar, streaks
@@ -64,7 +65,7 @@ def write(
     except ImportError as error:
         raise SessError(
             "--png needs Pillow, which is not installed",
-            hint="`pip install 'sessiond[video]'`",
+            hint=f"`{installation.adding('video')}`",
             code=Exit.PROGRAM_FAILED,
         ) from error
     days = read_calendar(db, asked).days

@@ -18,6 +18,7 @@ from sess_cli.export.film.stage import staged
 from sess_cli.export.film.storyboard import storyboard
 from sess_cli.options import Masks
 from sess_cli.render import layout
+from sess_common import installation
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 COLOURS = {
@@ -184,7 +185,7 @@ def test_without_the_extra_a_hint_names_what_to_install(told):
     assert done.returncode == 69
     assert done.stderr == (
         "sess: films need PyAV and Pillow\n"
-        "hint: `pip install 'sessiond[video]'`; `sess export cast` and `tape` work without\n"
+        f"hint: `{installation.adding('video')}`; `sess export cast` and `tape` work without\n"
     )
 
 

@@ -16,6 +16,7 @@ from tests.must import must
 from sess_cli.export.film import encode, fonts, themes
 from sess_cli.export.film.picture import Painter
 from sess_cli.export.film.rows import Chapter, Film, Frame, Look
+from sess_common import installation
 from sess_common.errors import SessError
 
 
@@ -288,7 +289,7 @@ def test_without_the_extra_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, library, None)  # as Python marks what cannot be imported
     with pytest.raises(SessError, match="films need PyAV and Pillow") as error:
         encode.write(three_pages(), str(tmp_path / name), **SIZE)
-    assert error.value.hint == "`pip install 'sessiond[video]'`"
+    assert error.value.hint == f"`{installation.adding('video')}`"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ from tests.must import must
 
 from sess_cli.export.report import calendar_png, page
 from sess_cli.render.tallies import money
+from sess_common import installation
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
 from sess_schema.queries.stats import Stats
@@ -361,7 +362,7 @@ def test_without_pillow_one_line_says_what_to_install(spent, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)  # what an import finds when it is not installed
     with index(spent) as db, pytest.raises(SessError, match="Pillow") as told:
         calendar_png.write(db, Stats(zone=UTC), str(spent.root / "calendar.png"))
-    assert told.value.hint == "`pip install 'sessiond[video]'`"
+    assert told.value.hint == f"`{installation.adding('video')}`"
     assert not (spent.root / "calendar.png").exists()
 
 
