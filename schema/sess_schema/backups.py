@@ -233,7 +233,29 @@ def hash_of(raw: bytes) -> str:
 # -- a database file that keeps only pages it has not seen
 
 
-class _PageSink:
+class VirtualFile:
+    """A database that is no file, and that nobody else opens."""
+
+    def xClose(self) -> None: ...
+
+    def xSync(self, flags: int) -> None: ...
+    def xLock(self, level: int) -> None: ...
+    def xUnlock(self, level: int) -> None: ...
+
+    def xCheckReservedLock(self) -> bool:
+        return False
+
+    def xFileControl(self, op: int, pointer: int) -> bool:
+        return False
+
+    def xSectorSize(self) -> int:
+        return 4096
+
+    def xDeviceCharacteristics(self) -> int:
+        return 0
+
+
+class _PageSink(VirtualFile):
     """The file that SQLite copies into: keeps the hash of each page, and packs new ones."""
 
     def __init__(
@@ -251,7 +273,7 @@ class _PageSink:
     @contextmanager
     def connection(self) -> Iterator[apsw.Connection]:
         """A database whose pages end here."""
-        vfs = _Vfs(f"sess-backup-{os.getpid()}-{id(self)}", self)
+        vfs = VirtualFiles(f"sess-backup-{os.getpid()}-{id(self)}", self)
         try:
             with closing(apsw.Connection("backup", vfs=vfs.vfs_name)) as db:
                 db.pragma("journal_mode", "off")
@@ -296,35 +318,17 @@ class _PageSink:
     def xFileSize(self) -> int:
         return self._size
 
-    def xClose(self) -> None: ...
 
-    def xSync(self, flags: int) -> None: ...
-    def xLock(self, level: int) -> None: ...
-    def xUnlock(self, level: int) -> None: ...
+class VirtualFiles(apsw.VFS):
+    """Opens this one whatever is asked for."""
 
-    def xCheckReservedLock(self) -> bool:
-        return False
-
-    def xFileControl(self, op: int, pointer: int) -> bool:
-        return False
-
-    def xSectorSize(self) -> int:
-        return 4096
-
-    def xDeviceCharacteristics(self) -> int:
-        return 0
-
-
-class _Vfs(apsw.VFS):
-    """Opens the sink whatever is asked for."""
-
-    def __init__(self, name: str, sink: _PageSink) -> None:
+    def __init__(self, name: str, file: VirtualFile) -> None:
         self.vfs_name = name
-        self._sink = sink
+        self._file = file
         super().__init__(name, base="")
 
     def xOpen(self, name: Any, flags: list[int]) -> Any:
-        return self._sink
+        return self._file
 
     def xAccess(self, path: str, flags: int) -> bool:
         return False

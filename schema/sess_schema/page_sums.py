@@ -145,6 +145,13 @@ def damage(path: str, progress: Progress = _unseen) -> Iterator[str]:
                     yield f"page {number + 1:,} is not what was written"
 
 
+def head_of(path: str) -> bytes:
+    """The header of a database."""
+    with _opened(path) as file:
+        head: bytes = file.xRead(_HEADER, 0)
+        return head
+
+
 @contextmanager
 def _opened(path: str) -> Iterator[apsw.VFSFile]:
     """By SQLite, which knows that to close a descriptor drops the locks of this process."""

@@ -209,9 +209,10 @@ class Forget(Sync):
     def prepare(self, world):
         two_sessions(world)
         world.ingest()
+        ((self.key,),) = world.sql("SELECT id FROM sessions WHERE native_id = ?", FIRST)
 
     def work(self, world, trouble):
-        request = {"what": "forget", "sessions": [1]}
+        request = {"what": "forget", "sessions": [self.key]}
 
         def work():
             sys.stdin = io.StringIO(json.dumps(request))

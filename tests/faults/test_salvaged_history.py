@@ -93,7 +93,8 @@ def test_records_that_left_a_conversation_are_read_again(tmp_path):
     shutil.rmtree(world.root)
     world.root.mkdir()
     aside = move_aside(world)
-    world.run("sessiond", "salvage", aside, check=0)
+    done = world.run("sessiond", "salvage", aside, check=5)
+    assert "titles, calls and costs" in done.stderr
     assert [world.sql(left), world.sql(hidden)] == before
     world.check()
 

@@ -16,10 +16,10 @@ from tests.golden_home import GoldenWorld
 from sessiond.sourcekit.masking import Masker
 
 
-def salvage_masked(world, patterns=""):
+def salvage_masked(world, patterns="", code=0):
     aside = move_aside(world)
     (world.state / "config.toml").write_text(f"[redact]\nat_ingest = true\n{patterns}")
-    world.run("sessiond", "salvage", aside, check=0)
+    world.run("sessiond", "salvage", aside, check=code)
     (world.state / "config.toml").unlink()
 
 
@@ -51,7 +51,7 @@ def test_conversations_of_an_unmasked_index_are_masked(tmp_path):
     for path in world.root.rglob("*.json"):
         path.unlink()
     world.ingest()
-    salvage_masked(world, f"patterns = ['(?i){word}']\n")
+    salvage_masked(world, f"patterns = ['(?i){word}']\n", code=5)
     assert word.encode() not in everything(world).lower()
     assert world.sql("SELECT count(*) FROM records") == records
 

@@ -115,6 +115,64 @@ def load_files(
     return loaded
 
 
+def add_pieces(
+    store: Store, sources: Iterable[FoundSource], agents: Mapping[str, Source], folder: str
+) -> Lost:
+    """Fill the gaps of an index whose other rows were copied; what is still missing."""
+    loaded, db = Loaded(), store.db
+    for source in sources:
+        with _at_once(store):
+            path = db.execute("SELECT path FROM sources WHERE id = ?", (source.id,)).get
+            if path is None:
+                path = _add_source(db, source, agents, folder)
+            there = {
+                number: archive.chunks(db, SourceId(source.id), number)
+                for number in {piece.retired for piece in source.chunks}
+            }
+            _insert(
+                db,
+                SourceId(source.id),
+                [
+                    piece
+                    for piece in source.chunks
+                    if not any(
+                        one.offset < piece.end and piece.offset < one.end
+                        for one in there[piece.retired]
+                    )
+                ],
+            )
+        loaded.lose(source, path)
+    return loaded.lost
+
+
+def _add_source(
+    db: apsw.Connection, source: FoundSource, agents: Mapping[str, Source], folder: str
+) -> str:
+    if (
+        source.path is None
+        or db.execute("SELECT 1 FROM sources WHERE path = ?", (source.path,)).get
+    ):
+        _name(source, agents, folder)
+    path = source.path or ""
+    live = [piece.end for piece in source.chunks if piece.retired == archive.LIVE]
+    db.execute(
+        "INSERT INTO sources (id, agent, kind, path, state, state_since, generation, offset,"
+        " edition, part_of) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
+        (
+            source.id,
+            source.agent or "unknown",
+            source.kind,
+            path,
+            FORGOTTEN if source.state == FORGOTTEN else GONE,
+            now_ms(),
+            source.generation,
+            0 if source.part_of is not None else max([source.read_to, *live]),
+            source.part_of,
+        ),
+    )
+    return path
+
+
 @contextmanager
 def _at_once(store: Store) -> Iterator[None]:
     store.begin()
@@ -296,6 +354,8 @@ def load_conversations(
                 _load_conversation(store, source, path, whole, agents, mask=mask)
             loaded.sources += 1
             loaded.pieces += len(source.chunks)
+            told = f"{path}: all but the texts of its records, such as titles, calls and costs,"
+            loaded.lost[Loss(path, archive.UNPLACED, 0, 0)] = told
         loaded.lose(source, path)
     return loaded
 

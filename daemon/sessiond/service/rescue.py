@@ -21,7 +21,7 @@ from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
 from sess_common.progress import Progress, progress_line
 from sess_schema import archive, backups, soundness, sums
-from sess_schema.archive import Lost
+from sess_schema.archive import Loss, Lost
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.ids import SourceId
 from sess_schema.marks import Mark
@@ -33,7 +33,7 @@ from sessiond.ingest import Ingest
 from sessiond.prices import Pricer
 from sessiond.reading import territory
 from sessiond.reading.territory import Territory
-from sessiond.salvage import finds, load, pre_release
+from sessiond.salvage import finds, load, pre_release, rows
 from sessiond.salvage.finds import FoundSource
 from sessiond.service.startup import writer_lock
 from sessiond.sourcekit.base import Source
@@ -241,6 +241,10 @@ def _facts_of(file: str) -> dict[str, str]:
 def _load(home: paths.Home, index: Path, file: str) -> Lost:
     """Load what is intact in a file, read the files that still exist, then the rest of it."""
     settings = config.load(home.config_file)
+    if index != home.index and settings.mask is None:
+        lost = _copy_rows(home, index, file, settings)
+        if lost is not None:
+            return lost
     if settings.mask is None and pre_release.is_sound(file):
         copied = _copy(home, index, file, settings)
         if copied is not None:
@@ -263,6 +267,39 @@ def _load(home: paths.Home, index: Path, file: str) -> Lost:
         what = "title, label or pin" if noted == 1 else "titles, labels or pins"
         say(f"loaded {noted:,} {what}")
     return lost
+
+
+# Rows of conversations that nothing is made again from, where their files are gone.
+_ONLY_ROWS = frozenset(
+    {
+        *("sessions", "session_sources", "records", "events", "event_texts"),
+        *("files", "edits", "commits", "usage", "leaf_titles"),
+    }
+)
+
+
+def _copy_rows(home: paths.Home, index: Path, file: str, settings: config.Config) -> Lost | None:
+    """Copy what is on sound pages; the repair goes on with what it lacks. None: it cannot."""
+    agents = {source.agent: source for source in all_sources(settings)}
+    with closing(open_writer(index)) as db, progress_line() as progress:
+        progress("copying what is intact")
+        damaged = rows.copy(db, file)
+        if damaged is None:
+            return None
+        lost = load.add_pieces(
+            Store(db, Pricer(settings.prices)), finds.find(file, progress), agents, str(home.data)
+        )
+        parts = db.execute("SELECT count(*) FROM sources WHERE part_of IS NOT NULL").get
+        for table in sorted(damaged & _ONLY_ROWS) if parts else ():
+            told = f"index.db: {table} of conversations whose file is gone may be"
+            lost[Loss(f"index.db: {table}", archive.UNPLACED, 0, 0)] = told
+        with db:
+            rows.drop_orphans(db)
+            archive.note_losses(db, lost)
+            if damaged & _ONLY_ROWS:
+                db.execute("UPDATE sources SET edition = 0 WHERE part_of IS NULL")
+        say(f"copied {counted(db.execute('SELECT count(*) FROM records').get, 'record')}")
+        return lost
 
 
 def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> int | None:
