@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import apsw
 
+from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line
 from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
-from sess_common.program import counted, say
+from sess_common.program import Ended, counted, say
 from sess_schema import objects
 from sess_schema.queries import sessions
 from sess_schema.queries.recall import Options, Place, Recalled, recall
@@ -36,6 +38,12 @@ def asked(words: Sequence[str]) -> str:
     return sys.stdin.read(_QUESTION) if [*words] == ["-"] else " ".join(words)
 
 
+def for_words(options: list[str], words: list[str]) -> None:
+    """`sess recall WORDS` with no other options than --no-sync and --json."""
+    answer = Answer(asked(words), {}, None, None)
+    answer.print(sync="--no-sync" not in options, as_json="--json" in options)
+
+
 @dataclass(slots=True)
 class Answer:
     """A question, where to look, and how much to print."""
@@ -48,6 +56,15 @@ class Answer:
     limit: int = 20
     max_tokens: int | None = None
     utc: bool = False
+
+    def print(self, *, sync: bool, as_json: bool) -> None:
+        """Bring the index up to date, and print the places."""
+        if not self.question.strip():
+            raise SessError("no question", hint="`sess recall why did the deployment fail`")
+        with fresh.open_with_sessions(sync=sync) as db, db:
+            places = self.write(db, as_json=as_json)
+        if not places:
+            raise Ended(Exit.NOTHING_FOUND)
 
     def write(self, db: apsw.Connection, *, as_json: bool) -> int:
         """Print the places; how many there are."""

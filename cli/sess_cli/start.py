@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from functools import partial
 
 TYPE_CHECKING = False  # as in `typing`, whose import takes long
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ def _answer(words: list[str]) -> Callable[[], None] | None:
 
         print_id = bool(words)
         return (lambda: _find(print_id=print_id)) if print_id or finder.has_screen() else None
-    plain = plain_search(words)
-    return None if plain is None else lambda: _search(*plain)
+    for verb, perform in (("search", _search), ("recall", _recall)):
+        if (plain := plain_search(words, verb)) is not None:
+            return partial(perform, *plain)
+    return None
 
 
 def without_colour(words: list[str]) -> list[str]:
@@ -142,9 +145,15 @@ def _search(options: list[str], words: list[str]) -> None:
     for_words(options, words)
 
 
-def plain_search(arguments: list[str]) -> tuple[list[str], list[str]] | None:
-    """The options and the words of `sess search WORDS`; None if anything in it is unusual."""
-    if arguments[:1] != ["search"] or "_SESS_COMPLETE" in os.environ:
+def _recall(options: list[str], words: list[str]) -> None:
+    from sess_cli.recalling import for_words
+
+    for_words(options, words)
+
+
+def plain_search(arguments: list[str], verb: str = "search") -> tuple[list[str], list[str]] | None:
+    """The options and the words of `sess VERB WORDS`; None if anything in it is unusual."""
+    if arguments[:1] != [verb] or "_SESS_COMPLETE" in os.environ:
         return None
     words = [word for word in arguments[1:] if word not in _PLAIN_OPTIONS]
     options = [word for word in arguments[1:] if word in _PLAIN_OPTIONS]

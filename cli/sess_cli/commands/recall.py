@@ -6,11 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sess_cli import fresh
 from sess_cli.options import Agents, AsJson, NoSync, Since, Texts, Until, Utc
 from sess_cli.parsing import WordsCommand
-from sess_common.errors import Exit, SessError
-from sess_common.program import Ended
 
 
 def register(app: typer.Typer) -> None:
@@ -72,14 +69,15 @@ def recall(
     """
     from sess_cli.recalling import Answer, asked
 
-    question = asked(words or ())
-    if not question.strip():
-        raise SessError("no question", hint="`sess recall why did the deployment fail`")
     filters = {"agent": agent, "session": session, "since": since, "until": until}
     answer = Answer(
-        question, filters, project, not_session, error, limit=limit, max_tokens=max_tokens, utc=utc
+        asked(words or ()),
+        filters,
+        project,
+        not_session,
+        error,
+        limit=limit,
+        max_tokens=max_tokens,
+        utc=utc,
     )
-    with fresh.open_with_sessions(sync=not no_sync) as db, db:
-        places = answer.write(db, as_json=as_json)
-    if not places:
-        raise Ended(Exit.NOTHING_FOUND)
+    answer.print(sync=not no_sync, as_json=as_json)
