@@ -178,6 +178,7 @@ def test_stop_ends_what_reads_in_the_background(world, gate, capsys):
     """It is no daemon, but there is nothing else to stop it with."""
     has()
     pid = must(lock.holder(paths.home().lock))["pid"]
+    assert f"pid {pid} reads in its place" in world.run("sessiond", "status").stdout
     told: list[str] = []
     control.stop(told.append)
     assert told == [f"stopped reading in the background (pid {pid}); the next command goes on"]

@@ -167,6 +167,9 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
     if not daemon["running"]:
         start = "restart" if daemon.get("unit") else "start --detach"
         print(f"daemon   not running (start it with `sessiond {start}`)")
+        holder = lock.holder(paths.home().lock) or {}
+        if holder.get("background"):
+            print(f"         pid {holder['pid']} reads in its place, until all is read")
         _print_service(daemon)
         return
     print(f"daemon   running, pid {daemon.get('pid')}, version {daemon.get('version')}")
