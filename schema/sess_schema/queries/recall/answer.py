@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PREFERENCE = 1.25  # by how much the score of a preferred project grows
 RECENT = 600_000  # milliseconds: what an agent has just said is no memory
+IN_FULL = 8  # places; those after them are told in brief
+BRIEF = 300  # characters of a quote, and of what followed
 _SAME = 300  # characters of quote and answer, by which copies of a place are known
 _MOST_ERRORS = 5  # occurrences of an error
 
@@ -135,9 +137,12 @@ def _told(
     }
     stories = Stories(db, Passages(terms))
     makes = _Places(db)
-    for ordered in Ordering(db, ranking).places(candidates):
+    for number, ordered in enumerate(Ordering(db, ranking).places(candidates)):
         candidate = ordered.candidate
-        story = stories.of(candidate.event, candidate.session, options.quoted, options.answered)
+        quoted, answered = options.quoted, options.answered
+        if number >= IN_FULL:
+            quoted, answered = min(quoted, BRIEF), min(answered, BRIEF)
+        story = stories.of(candidate.event, candidate.session, quoted, answered)
         yield makes.of(
             candidate,
             (story.quote, story.answer, story.outcome),

@@ -22,6 +22,7 @@ ANSWERED = 1500  # of what followed
 _READ = 100_000  # characters of a text that are looked through
 _TURN = 200  # events after a place that are looked at
 _TOLD = 20  # of them told
+_PIECE = 70  # characters that one of these takes at least
 _LEAST = 40  # characters of a passage
 _AFTER = (
     "SELECT e.id, e.type, e.label, e.tool, e.kind, e.status, e.summary, e.ts"
@@ -119,7 +120,8 @@ class Stories:
             quote = self._call(tool, summary, texts, quoted)
         else:
             _, quote = self._passages.best(texts[0], quoted)
-        answer = self._sessions.told(after[:_TOLD], answered)
+        # Telling an edit takes longer than finding the place: no more than what finds room.
+        answer = self._sessions.told(after[: min(_TOLD, 1 + answered // _PIECE)], answered)
         return Story(quote, answer, outcome(type_, status, after))
 
     def _call(self, tool: str, summary: str | None, texts: Sequence[str], width: int) -> str:
