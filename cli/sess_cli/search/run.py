@@ -11,7 +11,7 @@ from sess_common.classes import TYPE_CHECKING, dataclass, replace
 from sess_common.errors import Exit, SessError
 from sess_common.program import Ended, say
 from sess_schema.queries import sessions, sources
-from sess_schema.queries.search import EXCERPT_WIDTH, Search
+from sess_schema.queries.search import COMMON, EXCERPT_WIDTH, Search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -121,6 +121,8 @@ def perform(
             from sess_cli.search.hints import note_taken_loosely
 
             note_taken_loosely(output.loosely)
+        elif output.partly:
+            say(f"note: more than {COMMON:,} events match: the newest were ranked first")
         elif options.for_people and terminal.interactive:
             from sess_cli.search.hints import hint_inside_words
 
@@ -203,6 +205,11 @@ class _Output:
     def loosely(self) -> Loose | None:
         """The words taken loosely, if any hit is shown that has not all of them."""
         return self._further if self._results.further else None
+
+    @property
+    def partly(self) -> bool:
+        """Whether older matches may be better than some that are shown."""
+        return self._results.partly
 
     def _put(self, lines: Iterable[str]) -> None:
         for line in lines:

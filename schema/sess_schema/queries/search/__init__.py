@@ -10,5 +10,16 @@ from sess_schema.queries.search.engine import (
     Search,
 )
 from sess_schema.queries.search.language import Filter
+from sess_schema.queries.search.ranking import COMMON
 
-__all__ = ["ENOUGH", "EXCERPT_WIDTH", "SORTS", "TOKENIZER", "Filter", "Hit", "Results", "Search"]
+__all__ = [
+    "COMMON",
+    "ENOUGH",
+    "EXCERPT_WIDTH",
+    "SORTS",
+    "TOKENIZER",
+    "Filter",
+    "Hit",
+    "Results",
+    "Search",
+]

@@ -174,6 +174,7 @@ class Results:
         self._read: tuple[int, tuple[list[Any], list[str]]] = (0, ([], []))
         self._sessions: dict[int, Any] = {}
         self.further: Further | None = None  # once any hit is from there
+        self.partly = False  # whether only the newest of very many matches were ranked first
 
     @property
     def ranks(self) -> bool:
@@ -315,7 +316,7 @@ class Results:
         below, edge = start.below, start.edge
         given = list(start.given)
         if below is not None and edge is not None:
-            early = {row[0] for row in ranker.said(edge).rows}
+            early = {row[0] for row in (*ranker.said(edge).rows, *ranker.best(edge))}
         while True:
             first = below is None
             pool = ranker.pool(ranking.POOL if first else ranking.LATER_POOL, below)
@@ -323,9 +324,10 @@ class Results:
             # With filters the pool already reaches further back.
             if first and pool.bottom and self.plan.where.sql == ANY.sql:
                 edge = pool.bottom
-                said = ranker.said(edge).rows
-                early = {row[0] for row in said}
-                rows = sorted(rows + said, key=itemgetter(2), reverse=True)
+                older = {row[0]: row for row in (*ranker.said(edge).rows, *ranker.best(edge))}
+                early = {*older}
+                rows = sorted([*rows, *older.values()], key=itemgetter(2), reverse=True)
+                self.partly = ranker.common
             skip = set(given) if first else {*given, *early}
             for event, ts, score, session in rows:
                 if event in skip or not self._holds(event):

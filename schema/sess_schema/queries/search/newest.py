@@ -91,7 +91,7 @@ class Newest:
         """Up to `most` of the newest matches before a position, and the position to continue
         from, None at the end."""
         after = after_row(before, "newest")
-        base = self._base if after is None else _both(self._base, after)
+        base = self._base if after is None else both(self._base, after)
         if self._are_few(most):
             every = self._matches(base, columns=self._columns)
             return sorted(every, key=_when, reverse=True), None
@@ -105,7 +105,7 @@ class Newest:
             oldest = rows[-1][1] if len(rows) == most else None
             if oldest is not None and oldest > blocks[done][0]:
                 break
-            dated = base if oldest is None else _both(base, Condition("e.ts >= ?", (oldest,)))
+            dated = base if oldest is None else both(base, Condition("e.ts >= ?", (oldest,)))
             for first, last in _stretches(blocks[done : done + at_once]):
                 rows += self._candidates(dated, first, last)
             done += at_once
@@ -143,7 +143,7 @@ class Newest:
         if numbers is None:
             return self._matches(base, Range(str(first), str(last)))
         inside = numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]
-        sql, values = matching(self._plan, _both(base, _among("e.id", inside)), None, "")
+        sql, values = matching(self._plan, both(base, among("e.id", inside)), None, "")
         return list(self._db.execute(sql, values))
 
     @cached_property
@@ -163,9 +163,9 @@ class Newest:
         """The same with their other columns: for a score, full text counts matches."""
         whole: dict[int, Row] = {}
         for numbers in _close(sorted(row[0] for row in dated)):
-            chosen = _among("+event_index.rowid", numbers)
+            chosen = among("+event_index.rowid", numbers)
             near = Range(str(numbers[0]), str(numbers[-1]))
-            rows = self._matches(_both(base, chosen), near, columns=self._columns)
+            rows = self._matches(both(base, chosen), near, columns=self._columns)
             whole.update((row[0], row) for row in rows)
         return [whole[row[0]] for row in dated]
 
@@ -185,12 +185,12 @@ def _close(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
             begin = at
 
 
-def _among(number: str, numbers: Sequence[int]) -> Condition:
+def among(number: str, numbers: Sequence[int]) -> Condition:
     listed = f"[{','.join(map(str, numbers))}]"
     return Condition(f"{number} IN (SELECT value FROM json_each(?))", (listed,))
 
 
-def _both(one: Condition, other: Condition) -> Condition:
+def both(one: Condition, other: Condition) -> Condition:
     return Condition(f"{one.sql} AND ({other.sql})", (*one.values, *other.values))
 
 

@@ -2,11 +2,13 @@
 
 bm25 with weights per column; prompts, answers, titles and recent events score higher. A word that
 is nearly everywhere carries little information, and ranking all its matches would be slow: events
-are ranked in pools, the newest first, and the first pool also has older prompts and answers.
+are ranked in pools, the newest first. The first pool also has older prompts and answers, and the
+best of all matches, however old, unless there are very many.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import log
 from weakref import WeakSet
 
@@ -16,8 +18,8 @@ from sess_common.classes import TYPE_CHECKING, dataclass, replace
 from sess_common.times import DAY
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.fields import Condition, Range
-from sess_schema.queries.search.newest import Newest, Position
-from sess_schema.queries.search.plan import Plan
+from sess_schema.queries.search.newest import Newest, Position, after_row, among, both
+from sess_schema.queries.search.plan import Plan, matching
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,6 +29,8 @@ _WEIGHTS = "10.0, 5.0, 1.0, 3.0"
 POOL = 1500
 LATER_POOL = 20_000  # anyone who pages this far wants everything
 _SAID = 300
+_BEST = 300
+COMMON = 10_000  # matches; of more, the best are not looked for among all
 # A word is rarer in one column than in all of them, so it scores higher there.
 _SAID_SCALE = 0.6
 _TYPE = (
@@ -66,7 +70,7 @@ class Pool:
     bottom: Position | None  # all matches before it are here; None: there are no others
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranker:
     """Ranks the matches of a plan, up to event id `top`."""
 
@@ -86,6 +90,39 @@ class Ranker:
         if self.plan.excludes:  # the excluded word may be in another column
             match += f" AND {self.plan.match}"
         return self._ranked(replace(self.plan, match=match), _SAID_SCALE, _SAID, before)
+
+    def best(self, before: Position) -> list[Row]:
+        """The best matches before a position, the best first; none of very many matches."""
+        if self.common:
+            return []
+        best: list[int] = [
+            event
+            for (event,) in self.db.execute(
+                "SELECT rowid FROM event_index WHERE event_index MATCH ? AND rowid <= ?"
+                f" ORDER BY bm25(event_index, {_WEIGHTS}) LIMIT {_BEST}",
+                (self.plan.match, self.top),
+            )
+        ]
+        if not best:
+            return []
+        register_relevance(self.db)
+        plan = replace(self.plan, ranges=(Range(str(min(best)), str(max(best))),))
+        base = both(self.base, among("+event_index.rowid", best))
+        if older := after_row(before, "newest"):
+            base = both(base, older)
+        sql, values = matching(plan, base, plan.match, f"{_SCORE}, e.session_id")
+        rows = self.db.execute(sql, (1.0, self.top, self.now, *values))
+        return sorted(rows, key=_best, reverse=True)
+
+    @cached_property
+    def common(self) -> bool:
+        """Whether there are so many matches that only a part of them is ranked first."""
+        counted = self.db.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM event_index WHERE event_index MATCH ?"
+            f" LIMIT {COMMON + 1})",
+            (self.plan.match,),
+        ).get
+        return int(counted or 0) > COMMON
 
     def _ranked(self, plan: Plan, scale: float, most: int, before: Position | None) -> Pool:
         plan = replace(plan, ranges=(*plan.ranges, Range("0", str(self.top))))

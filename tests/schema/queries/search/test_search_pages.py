@@ -97,6 +97,36 @@ def test_small_pools_hold_the_same_events(index, monkeypatch):
             index.check(ask)
 
 
+def test_a_better_match_is_not_hidden_by_newer_ones(world, monkeypatch):
+    """Nor is it shown twice; only among very many matches is the best not looked for."""
+    t = world.transcript()
+    calls = [t.call("best", command="descale samovar")]
+    for number in range(20):
+        calls += [
+            t.call(f"c{number}", command="cat log"),
+            t.result(f"c{number}", "samovar " + f"filler{number} " * 400),
+        ]
+    t.append(*calls)
+    world.ingest()
+    small_pools(monkeypatch, 4, 5, 2)
+    with closing(open_reader(world.state / "index.db")) as db:
+
+        def asked():
+            results = Search("samovar", limit=0).results(db)
+            return [hit.summary for hit in results.hits()], results.partly
+
+        found, partly = asked()
+        assert found[0] == "descale samovar"
+        assert not partly
+        assert len(found) == 21
+        assert found.count("descale samovar") == 1
+        monkeypatch.setattr(ranking, "COMMON", 10)
+        found, partly = asked()
+        assert found[0] == "cat log"
+        assert partly
+        assert len(found) == 21
+
+
 def numbers_in_blocks_of(monkeypatch, index, bits):
     """As in an index of millions of events, where a pool spans many blocks."""
     monkeypatch.setattr(search_index, "BLOCK_BITS", bits)
