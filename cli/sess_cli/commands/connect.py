@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def connect(
     agent: Annotated[
-        str | None, typer.Argument(metavar="[AGENT]", help="claude, codex, cursor, gemini, ...")
+        str | None, typer.Argument(metavar="[AGENT]", help="Such as claude, codex, cursor.")
     ] = None,
     *,
     hooks: Annotated[
@@ -63,8 +63,8 @@ def connect(
         for line in changes.undo(agent):
             say(line)
         return
-    if hooks and layout.hooks is None:
-        able = ", ".join(name for name, one in LAYOUTS.items() if one.hooks)
+    if hooks and not layout.has_hooks:
+        able = ", ".join(name for name, one in LAYOUTS.items() if one.has_hooks)
         raise SessError(f"no hooks for {layout.title} yet", hint=f"agents with hooks: {able}")
     planned = changes.planned(layout.edits(command(), hooks=hooks))
     if as_text:

@@ -1,9 +1,12 @@
-"""Where each agent keeps its settings, and what belongs there: from the agents' documentation."""
+"""The settings of each agent, as `layouts.toml` describes them."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +14,10 @@ from typing import Any
 
 from sess_cli.connect.settings_text import read_json, with_json, with_toml
 
-NAME = "sess"
-_SKILL = Path(__file__).with_name("SKILL.md")
+_HERE = Path(__file__).parent
+_SKILL = _HERE / "SKILL.md"
+_SKILL_NAME = "past-sessions"
+_VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,153 +28,84 @@ class Edit:
     change: Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
     """The settings of one agent."""
 
-    title: str
-    file: Callable[[], Path]
-    server: Callable[[str, list[str]], Callable[[str], str]]  # command and arguments → change
-    skills: Callable[[], Path] | None = None
-    hooks: Callable[[str], list[Edit]] | None = None
+    def __init__(self, described: dict[str, Any]) -> None:
+        self._described = described
+        self.title: str = described["title"]
+        self.has_hooks = "hooks" in described
 
     def edits(self, command: str, *, hooks: bool) -> list[Edit]:
-        edits = [Edit(self.file(), self.server(command, ["mcp"]))]
-        if self.skills is not None:
-            edits.append(
-                Edit(
-                    self.skills() / "past-sessions" / "SKILL.md",
-                    lambda _: _SKILL.read_text("utf-8"),
-                )
-            )
-        if hooks and self.hooks is not None:
-            edits += self.hooks(command)
+        words = {
+            "COMMAND": command,
+            "ARGUMENTS": ["mcp"],
+            "WORDS": [command, "mcp"],
+            "HOOK": f"{shlex.quote(command)} brief --hook",
+        }
+        edits = [Edit(self._settings(), lambda text: self._with_server(text, words))]
+        if "skills" in self._described:
+            path = _expanded(self._described["skills"]) / _SKILL_NAME / _SKILL.name
+            edits.append(Edit(path, lambda _: _SKILL.read_text("utf-8")))
+        if hooks:
+            edits += self._hooks(words)
         return edits
 
+    def _settings(self) -> Path:
+        described = self._described
+        commented = described.get("commented")
+        if commented is not None and _expanded(commented).exists():
+            return _expanded(commented)
+        return _expanded(described.get(f"settings_{sys.platform}", described["settings"]))
 
-def _home(variable: str, *default: str) -> Path:
-    if value := os.environ.get(variable):
-        return Path(value).expanduser()
-    return Path.home().joinpath(*default)
+    def _with_server(self, text: str, words: dict[str, Any]) -> str:
+        described = self._described
+        if described["settings"].endswith(".toml"):
+            return with_toml(text, described["server"], _filled(described["value"], words))
+        older = described.get("older")
+        if older is not None:
+            values = read_json(text)
+            there = values.get(older["where"]) if isinstance(values, dict) else None
+            if isinstance(there, dict) and there and older["without"] not in there:
+                described = older
+        return with_json(text, described["server"], _filled(described["value"], words))
 
+    def _hooks(self, words: dict[str, Any]) -> list[Edit]:
+        """One edit for each file, whatever the number of hooks in it."""
+        files: dict[Path, list[dict[str, Any]]] = {}
+        for hook in self._described["hooks"]:
+            files.setdefault(_expanded(hook["settings"]), []).append(hook)
 
-def _config(*parts: str) -> Path:
-    return _home("XDG_CONFIG_HOME", ".config").joinpath(*parts)
+        def changing(hooks: list[dict[str, Any]]) -> Callable[[str], str]:
+            def change(text: str) -> str:
+                for hook in hooks:
+                    value = _filled(hook["value"], words)
+                    text = with_json(text, hook["list"], value, item=True)
+                return text
 
+            return change
 
-def _in_json(*path: str, **more: Any) -> Callable[[str, list[str]], Callable[[str], str]]:
-    """A member of an object of servers, with the fields that most agents use."""
-
-    def server(command: str, arguments: list[str]) -> Callable[[str], str]:
-        value = {**more, "command": command, "args": arguments}
-        return lambda text: with_json(text, [*path, NAME], value)
-
-    return server
-
-
-def _codex(command: str, arguments: list[str]) -> Callable[[str], str]:
-    return lambda text: with_toml(
-        text, ["mcp_servers", NAME], {"command": command, "args": arguments}
-    )
-
-
-def _copilot(command: str, arguments: list[str]) -> Callable[[str], str]:
-    value = {"type": "local", "command": command, "args": arguments, "tools": ["*"]}
-    return lambda text: with_json(text, ["mcpServers", NAME], value)
-
-
-def _opencode(command: str, arguments: list[str]) -> Callable[[str], str]:
-    """Version 2 has its servers one level deeper than version 1."""
-
-    def change(text: str) -> str:
-        servers = read_json(text)
-        servers = servers.get("mcp") if isinstance(servers, dict) else None
-        value: dict[str, Any] = {"type": "local", "command": [command, *arguments]}
-        if isinstance(servers, dict) and servers and "servers" not in servers:
-            return with_json(text, ["mcp", NAME], {**value, "enabled": True})
-        return with_json(text, ["mcp", "servers", NAME], value)
-
-    return change
+        return [Edit(path, changing(hooks)) for path, hooks in files.items()]
 
 
-def _opencode_file() -> Path:
-    folder = _config("opencode")
-    commented = folder / "opencode.jsonc"
-    return commented if commented.exists() else folder / "opencode.json"
+def _expanded(place: str) -> Path:
+    """A path with the agent's own variables, of which an empty one counts as none."""
+    return Path(
+        _VARIABLE.sub(lambda match: os.environ.get(match[1]) or match[2], place)
+    ).expanduser()
 
 
-def _claude_file() -> Path:
-    if folder := os.environ.get("CLAUDE_CONFIG_DIR"):
-        return Path(folder).expanduser() / ".claude.json"
-    return Path.home() / ".claude.json"
+def _filled(value: Any, words: dict[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {name: _filled(one, words) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, words) for one in value]
+    return words.get(value, value) if isinstance(value, str) else value
 
 
-def _claude_hooks(command: str) -> list[Edit]:
-    """Their time-outs are in seconds."""
-    call = {"type": "command", "command": f"{_quoted(command)} brief --hook", "timeout": 2}
-
-    def change(text: str) -> str:
-        for event, matcher in (("SessionStart", "compact|resume"), ("PostToolUseFailure", "Bash")):
-            value = {"matcher": matcher, "hooks": [call]}
-            text = with_json(text, ["hooks", event], value, item=True)
-        return text
-
-    return [Edit(_home("CLAUDE_CONFIG_DIR", ".claude") / "settings.json", change)]
+def _read() -> dict[str, Layout]:
+    described = tomllib.loads((_HERE / "layouts.toml").read_text("utf-8"))
+    return {name: Layout(agent) for name, agent in described.items()}
 
 
-def _quoted(command: str) -> str:
-    import shlex
-
-    return shlex.quote(command)
-
-
-def _vscode_file() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Application Support/Code/User/mcp.json"
-    return _config("Code", "User", "mcp.json")
-
-
-LAYOUTS: dict[str, Layout] = {
-    "claude": Layout(
-        "Claude Code",
-        _claude_file,
-        _in_json("mcpServers", type="stdio"),
-        lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "skills",
-        _claude_hooks,
-    ),
-    "codex": Layout(
-        "Codex",
-        lambda: _home("CODEX_HOME", ".codex") / "config.toml",
-        _codex,
-        lambda: _home("CODEX_HOME", ".codex") / "skills",
-    ),
-    "cursor": Layout(
-        "Cursor",
-        lambda: Path.home() / ".cursor/mcp.json",
-        _in_json("mcpServers"),
-        lambda: Path.home() / ".cursor/skills",
-    ),
-    "gemini": Layout(
-        "Gemini CLI", lambda: Path.home() / ".gemini/settings.json", _in_json("mcpServers")
-    ),
-    "copilot": Layout(
-        "Copilot CLI",
-        lambda: _home("COPILOT_HOME", ".copilot") / "mcp-config.json",
-        _copilot,
-    ),
-    "opencode": Layout("OpenCode", _opencode_file, _opencode),
-    "qwen": Layout(
-        "Qwen Code", lambda: Path.home() / ".qwen/settings.json", _in_json("mcpServers")
-    ),
-    "windsurf": Layout(
-        "Windsurf",
-        lambda: Path.home() / ".codeium/windsurf/mcp_config.json",
-        _in_json("mcpServers"),
-    ),
-    "zed": Layout(
-        "Zed",
-        lambda: _config("zed", "settings.json"),
-        _in_json("context_servers", source="custom"),
-    ),
-    "vscode": Layout("VS Code", _vscode_file, _in_json("servers", type="stdio")),
-}
+LAYOUTS = _read()

@@ -111,7 +111,7 @@ def test_there_and_back(world, connect, agent):
 @pytest.mark.parametrize("agent", LAYOUTS)
 def test_a_new_file_is_deleted_again(world, connect, agent):
     before = sorted(path for path in world.root.rglob("*") if world.state not in path.parents)
-    connect(agent, "--yes", *(["--hooks"] if LAYOUTS[agent].hooks else []))
+    connect(agent, "--yes", *(["--hooks"] if LAYOUTS[agent].has_hooks else []))
     assert "connected" in next(
         line for line in connect().stdout.splitlines() if line.startswith(agent)
     )
