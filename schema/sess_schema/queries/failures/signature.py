@@ -33,7 +33,8 @@ _WORD = later(r"[^\W_]+")
 _ERROR = later(
     r"error|exception|fatal|panic|fail|cannot|can't|could ?n[o']t|unable|not found|no such|denied"
     r"|undefined|unexpected|invalid|unknown|illegal|unrecogni[sz]ed|refused|timed? ?out|missing"
-    r"|mismatch|rejected|abort|conflict|does not|doesn't|not allowed|must be|already exists"
+    r"|mismatch|rejected|blocked|forbidden|must not|abort|conflict"
+    r"|does not|doesn't|not allowed|must be|already exists"
     r"|overwritten|unresolved|is not|exceeds|expected|unused|errno|warning:",
     re.IGNORECASE,
 )
@@ -49,7 +50,12 @@ _STRONG = later(
     r"|^(?:\(eval\)|\w*sh): ?(?:line )?\d*:|\bE[A-Z]{4,12}\b: |\b[45]\d\d\)?\s*$",
     re.MULTILINE,
 )
-_SAID = later(r"[\w./()@-]+(?::\d+)*: ")  # a program, and what it says
+_SAID = later(r"[\w./():@-]+: ")  # a program, and what it says
+_ASKED = later(
+    r"\W*(?:how|why|what|where|which|when|who|did|does?|is|are|can|should)\b", re.IGNORECASE
+)
+_SYNTAX = later(r"https?://|\w\(\)|:\d+|\[\w+\]|[{}<>]|::|\w=|'[^']+'|\"[^\"]+\"|`[^`]+`")
+_MUCH_SYNTAX = 2
 _TRACEBACK = "Traceback (most recent call last)"
 _NO_ERROR = later(r"\b0 (?:errors?|failures?|failed)\b|^\s*(?:ok\b|PASS|--- PASS|=== |\* \w+: \d)")
 # A sum, a command that is echoed, what went well: nothing that says why.
@@ -117,8 +123,15 @@ def is_pasted(text: str) -> bool:
     lines = head.split("\n")
     if any(map(_begins_as_error, lines)):
         return True
-    several = len(lines) > 1 or _SAID.match(lines[0][:_LONGEST_LINE]) is not None
+    several = len(lines) > 1 or _printed(lines[0][:_LONGEST_LINE])
     return several and any(map(names_error, lines))
+
+
+def _printed(line: str) -> bool:
+    """Whether a program rather than a person wrote a line: it names itself, or there is syntax."""
+    if _SAID.match(line) is not None:
+        return True
+    return _ASKED.match(line) is None and len({*_SYNTAX.findall(line)}) >= _MUCH_SYNTAX
 
 
 def _begins_as_error(line: str) -> bool:

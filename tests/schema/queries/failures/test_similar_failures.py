@@ -146,6 +146,8 @@ def test_what_followed_stays_within_its_budget(world):
         "go: cannot find main module, but found .git/config in /srv/tea",
         "make: *** [Makefile:3: all] Error 2",
         "thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds",
+        "Nov 03 11:20:41 web-2 nginx[88]: nginx: [emerg] bind() to 0.0.0.0:443 failed (98: in use)",
+        "Access to fetch at 'https://a.example' from origin 'https://b.example' is not allowed",
         "How did we get rid of this?\nfatal: not a git repository\nI forgot. Do you know?",
     ],
 )
@@ -160,6 +162,8 @@ def test_errors_are_recognised(text):
         "why does pytest fail with ValveError: stuck?",
         "python package fails because of dashes in the script's name",
         "tests\nthat never end",
+        "why is 'valve' not found in `boiler.py`: is the path wrong",
+        "the page about kettles is missing a title",
     ],
 )
 def test_questions_are_not_errors(text):
