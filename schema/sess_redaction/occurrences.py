@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from sess_redaction import names, values
+from sess_redaction import looks, names, values
 from sess_redaction.extents import MASK, Secret
 from sess_redaction.screens import compiled
 
@@ -26,9 +26,39 @@ _LONGEST = 160  # characters that are compared; what goes on after them is maske
 _LEAST_CODED = 10  # characters in base64 that depend on nothing but the secret
 _MOST = 2_000  # secrets
 _AROUND = "\"'`,;:()[]{}<>\\ \t"
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
+_LEAST_WORDS = 4
+_ORDINARY = frozenset(
+    (
+        "a",
+        "and",
+        "at",
+        "be",
+        "for",
+        "from",
+        "have",
+        "in",
+        "is",
+        "it",
+        "not",
+        "of",
+        "on",
+        "that",
+        "the",
+        "to",
+        "with",
+    )
+)
+# A line of a file, as searches and compilers name it.
+_LOCATION = re.compile(r"[\w./~\\-]*\.[A-Za-z]\w{0,4}:\d+|[~.]{0,2}(?:/[\w.-]+){2,}/?\Z")
 _PHRASE = re.compile(r"[A-Za-z]{2,}(?:[ ._-]+[A-Za-z]{2,}){2,}\Z")
 # How a terminal, a shell or a box breaks a word.
 BREAK = r"(?:[ \t]{0,80}[│┃║|]?[ \t]{0,8}\\{0,3}\r?\n[ \t]{0,20}(?:[│┃║|>+-][ \t]{0,8})?|\\[rn])"
+_MARGINS = 400  # characters of what breaks it
+_MORE = re.compile(r"[\w+/=.-]*", re.ASCII)
+_BREAK = re.compile(BREAK)
+_BREAKS = re.compile(r"[\s│┃║|>+\\rn-]")  # the last character of what does
+_BREAKING = frozenset(" \t│┃║|\\\r\n")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WORD = re.compile(r"[A-Za-z0-9]")
 
@@ -40,7 +70,15 @@ def is_telling(secret: str) -> bool:
     if secret.isdecimal():
         return len(secret) >= _LEAST_DIGITS
     if _PHRASE.match(secret) is not None:
-        return len(secret) >= _LEAST_PHRASE and not values.is_code(secret)
+        said = secret.lower().split()
+        few = len(said) < _LEAST_WORDS and " " in secret
+        return len(secret) >= _LEAST_PHRASE and not few and not _ORDINARY.intersection(said)
+    if _LOCATION.match(secret) is not None:
+        return False
+    if not (looks.evidence(secret) or looks.is_password(secret) or _UUID.match(secret)):
+        return False
+    if secret.isalpha() and secret[-1] >= "a":
+        return looks.evidence(secret) > 0
     if names.reads_as_words(secret):
         return any(map(str.isdigit, secret)) and not secret.isalnum() and "_" not in secret
     return any(not c.isalpha() for c in secret) or len(secret) >= _LEAST_LETTERS
@@ -130,31 +168,75 @@ class Form:
         self.written = written
         self._coded = coded
         half = len(written) // 2
+        middle = half - _PIECE // 2
         # One break leaves half of it whole, and several are far from each other.
         self.pieces: tuple[str, ...] = (written[:half], written[-half:])
         if half > _PIECE:
-            middle = half - _PIECE // 2
             self.pieces = (
                 written[:_PIECE], written[middle : middle + _PIECE], written[-_PIECE:],
             )  # fmt: skip
-        self._expression: re.Pattern[str] | None = None
-        self._after = r"[\w+/=.-]*" if goes_on or coded else ""
+        places = (0, middle if half > _PIECE else len(written) - half, len(written) - _PIECE)
+        self._placed = [*zip(places, self.pieces, strict=False)]
+        self._goes_on = goes_on or coded
 
     def places(self, text: str) -> Iterator[Secret]:
-        if self.written not in text and not (
-            ("\n" in text or "\\n" in text) and any(piece in text for piece in self.pieces)
-        ):
-            return
-        if self._expression is None:
-            broken = f"(?:{BREAK})?".join(map(re.escape, self.written))
-            self._expression = re.compile(broken + self._after, re.ASCII)
-        for match in self._expression.finditer(text):
-            begin, end = match.span()
+        for first, last in self._spans(text):
+            begin, end = first, last
+            if self._goes_on and (more := _MORE.match(text, end)) is not None:
+                end = more.end()
             if self._coded:
                 while begin and text[begin - 1] in _BASE64:
                     begin -= 1
             if len(self.written) >= _SURE or not _is_in_word(text, begin, end):
                 yield begin, end, self._kind
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """Where it is written in one, and where something breaks it."""
+        size = len(self.written)
+        spans = [(at, at + size) for at in _all_of(self.written, text)]
+        if "\n" not in text and "\\" not in text:
+            return spans
+        for offset, piece in self._placed:
+            for at in _all_of(piece, text):
+                if not any(begin <= at < end for begin, end in spans):
+                    spans += self._broken(text, at, offset)
+        return spans
+
+    def _broken(self, text: str, at: int, offset: int) -> Iterator[tuple[int, int]]:
+        """Around one of its pieces: what is before that may be broken, too."""
+        if (
+            offset
+            and text[at - 1 : at] != self.written[offset - 1]
+            and not _BREAKS.match(text, at - 1)
+        ):
+            return
+        last = at - offset
+        least = max(last - (_MARGINS if offset else 0), 0)
+        begin = text.rfind(self.written[0], least, last + 1)
+        while begin >= 0:
+            if (end := self._walked(text, begin)) is not None:
+                yield begin, end
+                return
+            begin = text.rfind(self.written[0], least, begin)
+
+    def _walked(self, text: str, at: int) -> int | None:
+        """Where it ends that begins here, with or without breaks."""
+        for number, character in enumerate(self.written):
+            sign = text[at : at + 1]
+            broken = _BREAK.match(text, at) if number and sign in _BREAKING else None
+            if broken is not None and text[broken.end() : broken.end() + 1] == character:
+                at = broken.end()
+            elif sign != character:
+                return None
+            at += 1
+        return at
+
+
+def _all_of(piece: str, text: str) -> Iterator[int]:
+    at = text.find(piece)
+    while at >= 0:
+        yield at
+        at = text.find(piece, at + 1)
 
 
 def _is_in_word(text: str, begin: int, end: int) -> bool:
