@@ -180,7 +180,8 @@ def _damage_of(index: str) -> str | None:
 
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`, `1,150 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    ending = "" if number == 1 else "es" if noun.endswith(("sh", "ch", "s", "x")) else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def say(message: str) -> None:

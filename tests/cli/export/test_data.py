@@ -148,7 +148,7 @@ def test_a_gist_is_uploaded_by_gh(world, busy, tmp_path):
     tools.mkdir()
     world.env["PATH"] = str(tools)
     target = tmp_path / "a.md"
-    done = world.run("sess", "export", "md", MAIN, "-o", target, "--gist", check=69)
+    done = world.run("sess", "export", "md", MAIN, "-o", target, "--gist", "--yes", check=69)
     assert "gh is not on PATH" in done.stderr
     assert target.exists()
     gh = tools / "gh"
@@ -157,11 +157,15 @@ def test_a_gist_is_uploaded_by_gh(world, busy, tmp_path):
     )
     gh.chmod(0o755)
     world.env["PATH"] = f"{tools}:/usr/bin:/bin"
-    done = world.run("sess", "export", "md", MAIN, "-o", target, "--gist", "--force", check=0)
+    done = world.run(
+        "sess", "export", "md", MAIN, "-o", target, "--gist", "--yes", "--force", check=0
+    )
     assert "gist: https://gist.test/me/abc1" in done.stderr
     assert (world.root / "asked").read_text().splitlines() == ["gist", "create", "--", str(target)]
     gh.write_text("#!/bin/sh\necho not logged in >&2\nexit 4\n")
-    done = world.run("sess", "export", "md", MAIN, "-o", target, "--gist", "--force", check=69)
+    done = world.run(
+        "sess", "export", "md", MAIN, "-o", target, "--gist", "--yes", "--force", check=69
+    )
     assert "gh cannot upload: not logged in" in done.stderr
 
 

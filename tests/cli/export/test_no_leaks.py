@@ -132,7 +132,8 @@ def test_no_gist_has_a_piece_of_any_secret(world, tmp_path):
     world.env["PATH"] = f"{program.parent}{os.pathsep}{world.env['PATH']}"
     out = tmp_path / "pages"
     world.run(
-        "sess", "export", "html", MAIN, "--style", "pages", "--gist", "-o", out, "--no-sync",
+        "sess", "export", "html", MAIN, "--style", "pages", "--gist", "--yes", "-o", out,
+        "--no-sync",
         check=0,
     )  # fmt: skip
     given = (tmp_path / "given").read_text()

@@ -90,6 +90,9 @@ def test_secrets_are_uploaded_only_if_somebody_says_so(told, tmp_path):
     assert "uploads secrets" in done.stderr
     assert "--yes" in done.stderr
     assert not (tmp_path / "a.md").exists()
+    done = export(told, "md", MAIN, "-o", tmp_path / "a.md", "--gist", check=2)
+    assert "nobody has looked at" in done.stderr
+    assert not (tmp_path / "a.md").exists()
 
 
 @pytest.mark.parametrize("kind", ["json", "md"])
@@ -111,3 +114,8 @@ def test_an_export_printed_to_a_terminal_cannot_control_it(told, monkeypatch, ki
     assert "é" in shown
     if kind == "json":
         assert "\\u009b" in shown
+
+
+def test_a_directory_of_pages_makes_its_parents(told, tmp_path):
+    export(told, "html", MAIN, "--style", "pages", "-o", tmp_path / "a/b/c", check=0)
+    assert (tmp_path / "a/b/c/index.html").exists()

@@ -58,7 +58,7 @@ def html(
 
     Several sessions, named or chosen by the options, become one page, oldest first.
     """
-    from sess_cli.export.files import Failures
+    from sess_cli.export.files import Failures, make_folder
     from sess_cli.export.html import page
     from sess_cli.export.html.page import Combined
 
@@ -71,6 +71,7 @@ def html(
             raise SessError("`-o -` cannot be combined with --style pages")
         if os.path.isfile(output):
             raise SessError(f'"{output}" is not a directory', hint="name another with `-o`")
+        make_folder(os.path.dirname(os.path.abspath(output)))
     writing.check(output)
     publishing.check(output, masked=not writing.no_redact)
     redactor = writing.redactor

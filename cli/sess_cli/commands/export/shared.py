@@ -165,15 +165,20 @@ class Publishing:
         """Fail before anything is read; secrets leave the machine only if somebody says so."""
         if output == "-" and (self.open_it or self.gist):
             raise SessError("`-o -` cannot be combined with --open or --gist")
-        if not self.gist or masked or self.yes:
+        if not self.gist or self.yes:
             return
         if not sys.stdin.isatty():
-            hint = "`--yes` does it anyway"
-            raise SessError("--gist with --no-redact uploads secrets", hint=hint)
-        sys.stderr.write("Upload without masking secrets? [y/N] ")
+            what = "uploads what nobody has looked at" if masked else "uploads secrets"
+            raise SessError(
+                f"--gist {'' if masked else 'with --no-redact '}{what}",
+                hint="`--yes` does it without asking",
+            )
+        what = "the session, with its secrets masked" if masked else "without masking secrets"
+        sys.stderr.write(f"Upload {what}? [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise SessError("nothing was uploaded", hint="leave --no-redact out to mask secrets")
+            hint = None if masked else "leave --no-redact out to mask secrets"
+            raise SessError("nothing was uploaded", hint=hint)
 
     def publish(self, files: list[str]) -> None:
         """Upload and open as asked; the first file is the one to open."""

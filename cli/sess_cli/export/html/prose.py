@@ -29,6 +29,11 @@ _LEVELS_ABOVE = 2  # the title of the page, and prompts
 # Renderers drop cells beyond the last column of this row, and link definitions.
 _COLUMNS = re.compile(r"^[ \t>]*+[|:-][|: \t-]*+$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
+# `[x.toml](x.toml)` says its target already.
+_TWICE = re.compile(
+    r'(<span class="unlinked"[^<>]*>(?:<code>)?)([^<>]+)((?:</code>)?</span>)'
+    r' <span class="target">\(\2\)</span>'
+)
 
 
 def html(source: str) -> str:
@@ -96,6 +101,9 @@ class _Page:
         self._headings: list[int] = []  # levels of the headings around this place
 
     def drawn(self, rendered: str) -> str:
+        return _TWICE.sub(r"\1\2\3", self._drawn(rendered))
+
+    def _drawn(self, rendered: str) -> str:
         if "<pre>" not in rendered:
             return _TAG.sub(self._tag, rendered)
         pieces = []

@@ -346,7 +346,18 @@ def test_a_gist_has_the_index_and_every_page(world, tmp_path):
     gh.chmod(0o755)
     world.env["PATH"] = f"{tools}:/usr/bin:/bin"
     target = tmp_path / "out"
-    asked = ("export", "html", t.session, "--style", "pages", "-o", target, "--gist", "--no-sync")
+    asked = (
+        "export",
+        "html",
+        t.session,
+        "--style",
+        "pages",
+        "-o",
+        target,
+        "--gist",
+        "--yes",
+        "--no-sync",
+    )
     done = world.run("sess", *asked, check=0)
     assert "7 prompts on 2 pages" in done.stderr
     assert "preview: https://gistpreview.github.io/?abc1\n" in done.stderr
