@@ -75,7 +75,8 @@ def is_telling(secret: str) -> bool:
         return len(secret) >= _LEAST_PHRASE and not few and not _ORDINARY.intersection(said)
     if _LOCATION.match(secret) is not None:
         return False
-    if not (looks.evidence(secret) or looks.is_password(secret) or _UUID.match(secret)):
+    random = looks.evidence(secret) or looks.is_password(secret) or values.is_random(secret)
+    if not random and _UUID.match(secret) is None:
         return False
     if secret.isalpha() and secret[-1] >= "a":
         return looks.evidence(secret) > 0
