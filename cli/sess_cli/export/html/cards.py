@@ -91,7 +91,7 @@ class Drawer:
         inside = markup.in_runs(body) + _pictures(item) + "".join(map(self._commit, item.commits))
         if item.damaged:
             inside += f'<p class="damaged"><em>{DAMAGED}</em></p>'
-        shown = f'<div class="body">{inside}</div>' if inside else ""
+        shown = markup.set_apart(f'<div class="body">{inside}</div>') if inside else ""
         label = _label(item, who)
         return (
             f'<article class="{" ".join(classes)}" id="{name}" data-n="{item.number}"'

@@ -16,6 +16,8 @@ _TEXT_NODE = re.compile(rf"(?<=>)[^<]{{{2 * _RUN},}}")
 _UNBROKEN = re.compile(rf"[^\n]{{{2 * _RUN},}}")
 _PIECE = re.compile(rf"(?:&[^;]{{1,8}};|[^&]){{1,{_RUN}}}")
 _LONG_LINES = 8
+# In what is shown, not in an attribute: the next sign of a tag begins one.
+_MASK = re.compile(r'(?<!<span class="mask">)\[redacted: [A-Za-z ]{1,30}\](?=[^<>]*<)')
 _MARKS = re.compile(r"`([^`]+)`|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*")
 _LONG_TEXT = 600
 
@@ -45,6 +47,13 @@ def attr(value: str) -> str:
     if value.isascii() and value.isalnum():
         return value
     return text(value).replace('"', "&quot;").replace("'", "&#39;").replace("\n", " ")
+
+
+def set_apart(html: str) -> str:
+    """HTML in which masks are seen at once."""
+    if "[redacted: " not in html:
+        return html
+    return _MASK.sub(r'<span class="mask">\g<0></span>', html)
 
 
 def title(value: str) -> str:

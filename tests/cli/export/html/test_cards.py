@@ -444,3 +444,18 @@ def test_a_title_shows_code_and_bold_words_as_such_and_nothing_else_as_markup():
         "Run <code>act</code> for <b>all</b> &lt;b&gt;"
     )
     assert markup.title("2 ** 3 and a lone ` stay") == "2 ** 3 and a lone ` stay"
+
+
+def test_a_mask_is_set_apart_where_it_is_shown_and_not_in_an_attribute():
+    mask = "[redacted: API key]"
+    shown = drawn(item("user", text=f"use {mask} and `{mask}`"))
+    assert shown.count(f'<span class="mask">{mask}</span>') == 2
+    named = drawn(
+        call("Bash", {"command": f"echo {mask} > f", "description": mask}, mask, summary=mask)
+    )
+    assert f'<span class="mask">{mask}</span>' in named
+    assert all(
+        "<span" not in value
+        for value in re.findall(r'="([^"]*)"', named.replace('class="mask"', ""))
+    )
+    assert markup.set_apart(markup.set_apart(f"<p>{mask}</p>")).count("<span") == 1
