@@ -218,6 +218,7 @@ def _tables(db: Database) -> None:
         {
             "id": number, "session": text, "agent": text, "kind": text, "parent_id": number,
             "agent_type": text, "project": text, "project_from": text, "title": text,
+            "labels": text, "pinned": number,
             "git_branch": text, "models": text, "agent_version": text, "mode": text,
             "started": text, "ended": text, "time_from": text, "source": text,
             "source_gone": number, "duration_ms": number, "active_ms": number, "agent_ms": number,
