@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.recall.question import Question, Word
     from sess_schema.queries.recall.ranking import Heard, Ranking
 
-FOUND = 0.35  # from here on a place is said to fit
+FOUND = 0.28  # from here on a place is said to fit
 _PRESENCE, _PROMINENCE, _SCORE = 0.7, 0.3, 2.0
 _STEEPNESS, _EVEN = 5.8, 1.257
 # In more sessions more is met by chance.
