@@ -148,7 +148,7 @@ def test_the_total_tells_it(three):
 
 
 def test_an_empty_time_has_none(three):
-    done = three.run("sess", "stats", "--no-sync", "--since", "2030", "--json", check=0)
+    done = three.run("sess", "stats", "--no-sync", "--since", "2030", "--json", check=1)
     total = json.loads(done.stdout)
     assert (total["active_ms"], total["user_ms"], total["concurrency"]) == (0, 0, 0)
 
@@ -158,7 +158,12 @@ def test_times_are_those_of_the_chosen_models(world):
     t = world.transcript()
     t.append(t.prompt("go"), t.answer("done"))
     world.ingest()
-    for model, active in (("claude-opus-4-5", 1000), ("nosuch", 0)):
+    other = world.transcript("2" * 8 + "-2222-4222-8222-222222222222")
+    answer = other.answer("done")
+    answer["message"]["model"] = "another"
+    other.append(other.prompt("go"), answer, other.prompt("and on"))
+    world.ingest()
+    for model, active in (("claude-opus-4-5", 1000), ("another", 2000)):
         done = world.run("sess", "stats", "--no-sync", "--json", "--model", model, check=0)
         assert json.loads(done.stdout)["active_ms"] == active
 
@@ -168,6 +173,8 @@ def test_a_model_has_no_estimates_of_sessions_without_one(world):
     answer = t.answer("long " * 100)
     del answer["message"]["usage"], answer["message"]["model"]
     t.append(t.prompt("go"), answer)
+    other = world.transcript("2" * 8 + "-2222-4222-8222-222222222222")
+    other.append(other.prompt("go"), other.answer("done"))
     world.ingest()
     assert "estimated" in world.run("sess", "stats", "--no-sync", check=0).stdout
     shown = world.run("sess", "stats", "--no-sync", "--model", "claude", check=0).stdout
