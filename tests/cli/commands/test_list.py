@@ -21,6 +21,8 @@ def test_json_has_the_documented_fields(story, sess):
         "project": "/code/demo",
         "project_from": None,
         "title": "please fix the flaky retry test",
+        "labels": [],
+        "pinned": False,
         "started": "2026-02-01T10:00:01.000Z",
         "ended": "2026-02-01T10:00:10.000Z",
         "events": 8,
