@@ -14,7 +14,7 @@ COMMANDS = {
     "sess": [
         "search", "recall", "lessons", "list", "show", "stats", "statusline", "import",
         "records", "cut", "pick", "truncate", "rm", "undo", "scrub", "suggest", "prune",
-        "label", "title", "pin",
+        "label", "title", "pin", "init",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "why", "mcp", "connect", "now", "brief", "log",
         "sql", "doctor", "demo",

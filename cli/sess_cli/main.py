@@ -24,7 +24,7 @@ VERBS = {
     "export": "export", "import": "record", "records": "show", "cut": "cut", "pick": "cut",
     "truncate": "cut", "rm": "delete", "undo": "undo", "scrub": "scrub", "suggest": "cut",
     "prune": "delete",
-    "label": "mark", "title": "mark", "pin": "mark",
+    "label": "mark", "title": "mark", "pin": "mark", "init": "init",
     "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
     "record": "record", "restore": "restore", "check": "check", "backup": "check",
     "forget": "delete", "why": "why", "mcp": "mcp", "connect": "connect",
@@ -77,22 +77,27 @@ def options(
     print_id: Annotated[
         bool, typer.Option("--print-id", help="Choose a session on the screen and print its ID.")
     ] = False,
+    print_command: Annotated[
+        bool,
+        typer.Option("--print-command", help="Choose a command that an agent ran, and print it."),
+    ] = False,
     install_completion: InstallCompletion = False,
     show_completion: ShowCompletion = False,
 ) -> None:
     """Search, list and show what coding agents did on this machine."""
     if context.invoked_subcommand is None:
-        _without_a_verb(print_id=print_id)
-    elif print_id:
-        raise SessError(f"--print-id goes without a command: {context.invoked_subcommand}")
+        _without_a_verb(print_id=print_id, print_command=print_command)
+    elif print_id or print_command:
+        option = "--print-id" if print_id else "--print-command"
+        raise SessError(f"{option} goes without a command: {context.invoked_subcommand}")
 
 
-def _without_a_verb(*, print_id: bool) -> None:
+def _without_a_verb(*, print_id: bool, print_command: bool) -> None:
     """The finder on a terminal; elsewhere the list."""
     from sess_cli import finder  # only here
 
-    if print_id or finder.has_screen():
-        raise typer.Exit(finder.start(print_id=print_id))
+    if print_id or print_command or finder.has_screen():
+        raise typer.Exit(finder.start(print_id=print_id, print_command=print_command))
     from sess_cli.commands import list_
 
     expanded(list_.list_)()

@@ -25,7 +25,15 @@ from sess_cli.options import Wait
 from sess_common.errors import SessError, no_such
 
 _BEFORE = ("--debug",)  # options of `sess` itself that a command may follow
-_OWN = ("--help", "-h", "--version", "--print-id", "--install-completion", "--show-completion")
+_OWN = (
+    "--help",
+    "-h",
+    "--version",
+    "--print-id",
+    "--print-command",
+    "--install-completion",
+    "--show-completion",
+)
 _SHORTEST_SLIP = 3
 _ID = re.compile(r"(?=.*\d)[\w-]{4,}|[0-9a-f]{4,}")
 _SHORT = re.compile(r"-[A-Za-z]{1,2}")  # longer ones exclude a word

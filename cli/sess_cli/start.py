@@ -49,11 +49,10 @@ def _answer(words: list[str]) -> Callable[[], None] | None:
         return (lambda: hooks.run(words)) if hooks.is_plain(words) else None
     if words == ["mcp"]:
         return _serve_agents
-    if words in ([], ["--print-id"]):
+    if words in ([], ["--print-id"], ["--print-command"]):
         from sess_cli import finder
 
-        print_id = bool(words)
-        return (lambda: _find(print_id=print_id)) if print_id or finder.has_screen() else None
+        return (lambda: _find(*words)) if words or finder.has_screen() else None
     for verb, perform in (("search", _search), ("recall", _recall)):
         if (plain := plain_search(words, verb)) is not None:
             return partial(perform, *plain)
@@ -132,11 +131,12 @@ def _serve_agents() -> None:
     serve()
 
 
-def _find(*, print_id: bool) -> None:
+def _find(*options: str) -> None:
     from sess_cli import finder
     from sess_common.program import Ended
 
-    raise Ended(finder.start(print_id=print_id))
+    chosen = {"print_id": "--print-id" in options, "print_command": "--print-command" in options}
+    raise Ended(finder.start(**chosen))
 
 
 def _search(options: list[str], words: list[str]) -> None:

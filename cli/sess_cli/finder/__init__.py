@@ -22,7 +22,7 @@ def has_screen() -> bool:
     return os.isatty(0) and os.isatty(1) and os.environ.get("TERM") != "dumb"
 
 
-def start(*, print_id: bool = False) -> int:
+def start(*, print_id: bool = False, print_command: bool = False) -> int:
     """Update the index and open the finder; returns an exit code."""
     from sess_cli import fresh  # not to answer `has_screen`
     from sess_common import paths
@@ -30,7 +30,9 @@ def start(*, print_id: bool = False) -> int:
     with fresh.open_with_sessions():
         pass
     index = paths.home().index
-    return print_chosen(index) if print_id else run(index)
+    if print_id or print_command:
+        return print_chosen(index, command=print_command)
+    return run(index)
 
 
 def run(index_path: Path, *, utc: bool = False) -> int:
@@ -44,10 +46,10 @@ def run(index_path: Path, *, utc: bool = False) -> int:
     return finder.return_code or 0
 
 
-def print_chosen(index_path: Path) -> int:
-    """Print the ID of the session that is chosen in the finder, and nothing else."""
+def print_chosen(index_path: Path, *, command: bool = False) -> int:
+    """Print the ID of the session, or the command, that is chosen in the finder: nothing else."""
     with _streams_on_terminal():
-        finder = load()(index_path, choosing=True)
+        finder = load()(index_path, choosing="command" if command else "session")
         chosen = finder.run()
     if finder.return_code:
         return finder.return_code

@@ -23,7 +23,8 @@ from sess_cli.finder.results import Item
 from sess_cli.render import amounts
 from sess_cli.resuming import Resume, resume
 from sess_cli.terminal import chosen_pager, pager
-from sess_common.errors import explained
+from sess_common.errors import SessError, explained
+from sess_schema import calls, kinds
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
 from sess_schema.ids import EventId, SessionId
@@ -31,6 +32,8 @@ from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
 Made = TypeVar("Made")
+Choosing = Literal["session", "command"] | None
+COMMANDS_HERE = "kind:shell project:. "  # what agents ran where the shell is
 _SHORTLY, _LONGER = 4, 12  # seconds to show a message
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
@@ -41,9 +44,9 @@ MARK = "▶"  # before the event, in `render/transcript.py`
 class Acting(App[Resume | str]):
     """An app whose current item can be read, copied, exported and resumed."""
 
-    def __init__(self, index: Path, *, utc: bool, choosing: bool) -> None:
+    def __init__(self, index: Path, *, utc: bool, choosing: Choosing) -> None:
         super().__init__(ansi_color=True)
-        self.choosing = choosing  # whether enter ends it with the ID of the current session
+        self.choosing = choosing  # what enter ends it with
         self._index = index
         self._utc = utc
 
@@ -82,7 +85,10 @@ class Acting(App[Resume | str]):
         )
 
     def choose(self) -> None:
-        self._do(lambda db, item: id_of(db, item.session), self.exit)
+        if self.choosing == "command":
+            self._do(lambda db, item: command_of(db, item.session, item.event), self.exit)
+        else:
+            self._do(lambda db, item: id_of(db, item.session), self.exit)
 
     def action_resume(self) -> None:
         if self.choosing:
@@ -170,6 +176,19 @@ def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc:
     from sess_cli.export.story import Story, usual_redactor
 
     markdown.write(Story(db, row, usual_redactor()), out, utc=utc)
+
+
+def command_of(db: apsw.Connection, session: SessionId, event: EventId | None) -> str:
+    """The command that a call ran, as it can be put on a line to be edited."""
+    from sess_schema.session import Reader
+
+    entries = [] if event is None else [*Reader(db, session).some([event])]
+    given = Reader(db, session).input(entries[0]) if entries else None
+    command = calls.text_in(calls.named(given), *calls.COMMANDS)
+    if command is None or entries[0].kind != kinds.SHELL:
+        raise SessError("not a command; choose the call of a shell")
+    # What a terminal would obey, or reorder, is no part of what a person has read.
+    return "".join(c for c in command.strip() if c.isprintable() or c in "\n\t")
 
 
 def id_of(db: apsw.Connection, session: SessionId) -> str:

@@ -18,7 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from sess_cli.finder import looks
-from sess_cli.finder.actions import Acting
+from sess_cli.finder.actions import COMMANDS_HERE, Acting, Choosing
 from sess_cli.finder.facets import FACETS, Choice, Choices, FacetBar
 from sess_cli.finder.passage import Passage, Passages, Place, Preview
 from sess_cli.finder.query import Answer, Finding, Request
@@ -122,7 +122,7 @@ class Finder(Acting):
         Binding("ctrl+q,ctrl+c", "quit", priority=True),
     ]
 
-    def __init__(self, index: Path, *, utc: bool = False, choosing: bool = False) -> None:
+    def __init__(self, index: Path, *, utc: bool = False, choosing: Choosing = None) -> None:
         super().__init__(index, utc=utc, choosing=choosing)
         self._number = 0
         self._asked: Request | None = None
@@ -134,7 +134,7 @@ class Finder(Acting):
         self._facets = FacetBar()
         self._results = ResultList(utc=utc)
         self._preview = Preview()
-        self._keys = KeyBar(choosing=choosing)
+        self._keys = KeyBar(choosing=choosing is not None)
         self._threads: list[Finding | Passages | Choices] = []
         # Report a file that is not an index before the screen changes.
         with closing(open_reader(index)) as db:
@@ -162,6 +162,9 @@ class Finder(Acting):
         self._threads = [self._finding, self._passages, choices]
         self._rest = self.set_interval(REST, self._tidy_up, pause=True)
         self._late = self.set_interval(LATE, self._say_late, pause=True)
+        if self.choosing == "command":
+            self._line.value = COMMANDS_HERE
+            self._line.cursor_position = len(COMMANDS_HERE)
         self._line.focus()
         self.call_after_refresh(self._ask)
 

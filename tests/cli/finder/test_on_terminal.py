@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
+import subprocess
 import sys
 
 import pytest
 from tests.cli.finder.screen import Terminal, program
+from tests.conftest import BIN
 
 from sess_cli.finder import actions
 
@@ -141,3 +144,61 @@ def test_choosing_needs_a_terminal(shop):
     assert alone.stderr.startswith("sess: --print-id needs a terminal to choose on\nhint: ")
     beside = shop.run("sess", "--print-id", "list", check=2)
     assert beside.stderr.startswith("sess: --print-id goes without a command: list\n")
+
+
+def test_a_shell_gets_a_command_that_was_run_here(world):
+    """All of it, on as many lines as it had, without what a terminal would obey."""
+    here = world.root / "project"
+    here.mkdir()
+    t = world.transcript()
+    command = "make \x1b[2Jall \u202e&&\n  make install"
+    t.append(t.prompt("build it", cwd=str(here)), t.call("c1", command=command))
+    t.append(t.result("c1", "done"), t.call("c2", "Read", file_path="make"))
+    elsewhere = world.transcript("2" + MAIN[1:], "-elsewhere")
+    elsewhere.append(elsewhere.call("c1", command="make mischief"))
+    world.ingest()
+    out = world.root / "out"
+    line = f"cd '{here}' && '{sys.executable}' -m sess_cli --print-command >'{out}' </dev/null"
+    with Terminal(world, "sh", "-c", line) as terminal:
+        terminal.until(lambda: "1 hit" in terminal.text())
+        assert "mischief" not in terminal.text()
+        terminal.send("\r")
+        assert terminal.ended() == 0
+    assert out.read_text() == "make [2Jall &&\n  make install\n"
+
+
+INSERTED = """
+eval "$(sess init {shell})"
+sess() {{ :; }}
+command() {{ [ "$*" = "sess --print-command" ] && printf '%s' "touch pwned; echo \\$(x)"; }}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_bash_puts_it_where_the_cursor_is_and_runs_nothing(world):
+    script = (
+        INSERTED.format(shell="bash")
+        + "READLINE_LINE='time  | cat'; READLINE_POINT=5; __sess_insert\n"
+        + 'printf \'%s|%s\' "$READLINE_POINT" "$READLINE_LINE"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={**world.env, "PATH": f"{BIN}{os.pathsep}{world.env['PATH']}"},
+        cwd=world.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "27|time touch pwned; echo $(x) | cat", done.stderr
+    assert not (world.root / "pwned").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_take_the_script(world, shell):
+    """Without a fault, and in a script without an effect."""
+    script = world.run("sess", "init", shell, check=0).stdout
+    assert "--print-command" in script
+    if shutil.which(shell):
+        done = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert world.run("sess", "init", "csh").returncode == 2
