@@ -32,7 +32,7 @@ FIGURES = (  # what the tests note, at least how often, and what it is
     ("kills", 500, "processes killed with kill -9"),
     ("faults", 300, "I/O faults injected"),
     ("cuts", 200, "power cuts"),
-    ("damages", 200, "damaged indexes repaired"),
+    ("damages", 1_000, "damaged indexes repaired"),
     ("cases", 5_000, "lives of files and orders of reading, compared with a model"),
     ("inputs", 100_000, "fuzz inputs"),
 )

@@ -309,6 +309,26 @@ def test_a_repair_that_brings_back_less_says_so(half_logged, tmp_path, harm):
     assert run(world, home, "sess", "check").returncode == 0
 
 
+@pytest.mark.parametrize("seed", seeds(3, 100))
+def test_a_flipped_bit_in_the_log_is_noticed_and_what_follows_is_right_or_named(
+    half_logged, tmp_path, seed
+):
+    """SQLite ends the log there in silence."""
+    world, kept = half_logged
+    whole, home = tmp_path / "whole", tmp_path / "home"
+    shutil.copytree(kept, whole)
+    expected = answers(world, whole, [])
+    shutil.copytree(kept, home)
+    raw = bytearray((home / "index.db-wal").read_bytes())
+    flip_one(raw, random.Random(f"log {seed}"))
+    (home / "index.db-wal").write_bytes(raw)
+    assert run(world, home, "sess", "check").returncode == 4
+    done = run(world, home, "sessiond", "repair")
+    assert done.returncode == (4 if "lost: " in done.stderr else 0), done.stderr
+    assert done.returncode == 4 or answers(world, home, []) == expected, done.stderr
+    count("damages")
+
+
 def test_no_search_drops_what_a_damaged_log_holds(half_logged, tmp_path):
     """SQLite would, at the first opening for writing; then nothing could bring it back."""
     world, kept = half_logged
