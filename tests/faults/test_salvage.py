@@ -302,8 +302,9 @@ def test_the_archive_of_an_unnamed_source_is_kept(world, tmp_path):
     with closing(page_sums.opened(str(damaged))) as db:
         db.execute("UPDATE sources SET path = 'nowhere'")  # as good as lost
     (world.state / "index.db").unlink()
-    world.run("sessiond", "salvage", damaged, check=0)
+    done = world.run("sessiond", "salvage", damaged, check=5)
     found = str(world.state / "lost+found" / "1.jsonl")
+    assert f"lost: {found}: its name" in done.stderr
     assert world.restored(found) == raw
     assert world.found("hello") == ["hello"]
     assert archive.met == []

@@ -13,7 +13,7 @@ from contextlib import closing
 
 import apsw
 import pytest
-from tests.at_length import count, seeds
+from tests.at_length import SEED, count, seeds
 from tests.conftest import World, opened
 from tests.faults import damage
 
@@ -134,7 +134,7 @@ def damage_page(raw, chance):
 @pytest.mark.parametrize("seed", seeds(4, 500))
 def test_what_is_served_after_a_repair_is_right_or_named(sound, tmp_path, harm, seed):
     """Any bit, any page, of any table: `check` notices, `repair` mends or names."""
-    if harm is damage_page and seed >= 200:
+    if harm is damage_page and seed - SEED >= 200:
         pytest.skip("200 pages are enough")
     world, expected = sound
     raw = bytearray((world.state / "index.db").read_bytes())

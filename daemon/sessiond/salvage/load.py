@@ -53,7 +53,7 @@ class Loaded:
     def lose(self, source: FoundSource, name: str) -> None:
         """Name the bytes that are missing, as far as it is known that they existed."""
         if source.doubtful:
-            told = f"{name}: its name and agent are on a damaged page, and may be others"
+            told = f"{name}: its name and agent were on a damaged page, and may be others"
             self.lost[Loss(name, archive.UNPLACED, 0, 0)] = told
         if source.part_of is not None:
             for piece in source.lost:
@@ -187,6 +187,7 @@ def _at_once(store: Store) -> Iterator[None]:
 def _name(source: FoundSource, agents: Mapping[str, Source], folder: str) -> None:
     """The row that names the file is lost: its agent can be told from the content."""
     source.path = os.path.join(folder, "lost+found", f"{source.id}.jsonl")
+    source.doubtful = True
     live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
     head = archive.unpack(live[0].data)[:HEAD_BYTES] if live and live[0].offset == 0 else b""
     able = [name for name, agent in agents.items() if _claims(agent, source.path, head)]

@@ -60,6 +60,11 @@ def drop_orphans(db: apsw.Connection) -> None:
     db.execute("DELETE FROM session_sources WHERE session_id NOT IN (SELECT id FROM sessions)")
     for table in ("session_sources", "chunks", "warnings", "database_rows"):
         db.execute(f"DELETE FROM {table} WHERE source_id NOT IN (SELECT id FROM sources)")
+    # To read a log again takes back what it had told of its sessions, so all must be known.
+    db.execute(
+        "INSERT OR IGNORE INTO session_sources SELECT DISTINCT session_id, source_id FROM records"
+        " WHERE session_id IN (SELECT id FROM sessions) AND source_id IN (SELECT id FROM sources)"
+    )
 
 
 def _tables(db: apsw.Connection) -> list[str]:
