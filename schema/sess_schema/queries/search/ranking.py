@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 # text, input, output, marks: what people and models said weighs more than what a tool printed.
 _WEIGHTS = "10.0, 5.0, 1.0, 3.0"
-POOL = 1500
+POOL = 1100
 LATER_POOL = 20_000  # anyone who pages this far wants everything
 _SAID = 300
-_BEST = 300
+_BEST = 100
 COMMON = 10_000  # matches; of more, the best are not looked for among all
 # A word is rarer in one column than in all of them, so it scores higher there.
 _SAID_SCALE = 0.6
