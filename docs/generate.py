@@ -19,6 +19,7 @@ COMMANDS = {
         "check", "backup", "forget", "why", "mcp", "connect", "now", "brief", "log",
         "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",
+        "export atif", "export otel",
         "export video", "export gif", "export cast", "export tape",
     ],
     "sessiond": [

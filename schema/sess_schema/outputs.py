@@ -29,6 +29,8 @@ _MARKS = (
     b'<meta name="generator" content="sessiond',
     b'<meta name="generator" content="sess export html',
     b'{"format":"sessiond-session',
+    b'{"schema_version":"ATIF-v1.7","extra":{"made_by":"sessiond ',
+    b'[{"key":"telemetry.sdk.name","value":{"stringValue":"sessiond"}}',
 )
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # A signal may arrive before the `try` begins or after its `finally` has run.

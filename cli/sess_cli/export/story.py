@@ -58,6 +58,7 @@ class Spent:
     cache_read_tokens: int = 0
     cost_nano: int = 0
     unpriced: int = 0
+    model: str | None = None  # the last, if several were asked
 
     def add(self, other: Spent) -> None:
         self.requests += other.requests
@@ -67,6 +68,7 @@ class Spent:
         self.cache_read_tokens += other.cache_read_tokens
         self.cost_nano += other.cost_nano
         self.unpriced += other.unpriced
+        self.model = other.model or self.model
 
     @property
     def tokens(self) -> int:
@@ -311,6 +313,8 @@ class Story:
             self._look_at(f"#{item.key}", item.tool or item.type)
             item.summary = self._clean.excerpt(item.summary)
             item.files = [{**file, "path": self.cleaned(file["path"])} for file in item.files]
+            if item.spent is not None:
+                item.spent.model = self._cleaned_name(item.spent.model)
             self._look_at(f"#{item.key}", "commit")
             item.commits = [
                 Commit(commit.sha, self._cleaned_name(commit.branch), self.cleaned(commit.subject))
@@ -357,7 +361,7 @@ class Story:
             for source, offset, *sums in self.db.execute(
                 "SELECT t.source_id, t.offset, 1, u.input_tokens, u.output_tokens,"
                 " u.cache_write_tokens, u.cache_read_tokens, coalesce(u.cost_nano, 0),"
-                " u.cost_nano IS NULL FROM usage u JOIN records t ON t.id = u.record_id"
+                " u.cost_nano IS NULL, u.model FROM usage u JOIN records t ON t.id = u.record_id"
                 " WHERE u.session_id = ? AND u.counted ORDER BY 1 DESC, 2 DESC",
                 (self.row.key,),
             )

@@ -9,7 +9,7 @@ import pytest
 MAIN = "11111111-1111-4111-8111-111111111111"
 FORMATS = (
     ("html",), ("html", "--style", "timeline"), ("html", "--style", "pages"), ("md",), ("json",),
-    ("sqlite",),
+    ("sqlite",), ("atif",), ("otel",),
 )  # fmt: skip
 
 

@@ -79,6 +79,7 @@ EXPORTS = (
     ("html", MAIN), ("html", MAIN, "--static"), ("html", MAIN, "--style", "timeline"),
     ("html", MAIN, "--style", "pages"), ("html", "--agent", "claude"), ("site",),
     ("md", MAIN, "--full"), ("json", MAIN), ("sqlite", MAIN), ("cast", MAIN), ("tape", MAIN),
+    ("atif", MAIN), ("otel", MAIN),
 )  # fmt: skip
 
 

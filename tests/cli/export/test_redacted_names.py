@@ -39,7 +39,7 @@ def planted(world):
     return world
 
 
-@pytest.mark.parametrize("kind", ["json", "md", "html", "sqlite"])
+@pytest.mark.parametrize("kind", ["json", "md", "html", "sqlite", "atif", "otel"])
 def test_no_name_contains_a_secret(planted, tmp_path, kind):
     target = tmp_path / "out"
     planted.run("sess", "export", kind, MAIN, "-o", target, "--no-sync", check=0)

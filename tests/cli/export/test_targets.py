@@ -61,7 +61,7 @@ def test_several_sessions_in_one_document_are_an_earlier_export_too(told, tmp_pa
         export(told, "json", "--since", "2000-01-01", "-o", tmp_path / "all.json")
 
 
-@pytest.mark.parametrize("kind", ["html", "json", "sqlite"])
+@pytest.mark.parametrize("kind", ["html", "json", "sqlite", "atif", "otel"])
 def test_an_earlier_export_is_replaced_without_asking(told, tmp_path, kind):
     target = tmp_path / "out"
     export(told, kind, MAIN, "-o", target)

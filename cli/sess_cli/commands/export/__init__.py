@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from sess_cli.commands.export import documents, films, site
+from sess_cli.commands.export import documents, exchange, films, site
 from sess_cli.parsing import expanded
 
 _FORMATS: dict[str, Callable[..., None]] = {
@@ -18,6 +18,8 @@ _FORMATS: dict[str, Callable[..., None]] = {
     "md": documents.md,
     "json": documents.json_,
     "sqlite": documents.sqlite,
+    "atif": exchange.atif,
+    "otel": exchange.otel,
     "video": films.video,
     "gif": films.gif,
     "cast": films.cast,

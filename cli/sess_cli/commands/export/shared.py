@@ -165,20 +165,8 @@ class Publishing:
         """Fail before anything is read; secrets leave the machine only if somebody says so."""
         if output == "-" and (self.open_it or self.gist):
             raise SessError("`-o -` cannot be combined with --open or --gist")
-        if not self.gist or self.yes:
-            return
-        if not sys.stdin.isatty():
-            what = "uploads what nobody has looked at" if masked else "uploads secrets"
-            raise SessError(
-                f"--gist {'' if masked else 'with --no-redact '}{what}",
-                hint="`--yes` does it without asking",
-            )
-        what = "the session, with its secrets masked" if masked else "without masking secrets"
-        sys.stderr.write(f"Upload {what}? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            hint = None if masked else "leave --no-redact out to mask secrets"
-            raise SessError("nothing was uploaded", hint=hint)
+        if self.gist and not self.yes:
+            confirm_upload("--gist", masked=masked)
 
     def publish(self, files: list[str]) -> None:
         """Upload and open as asked; the first file is the one to open."""
@@ -188,6 +176,22 @@ class Publishing:
             upload_gist(files)
         if self.open_it:
             open_file(files[0])
+
+
+def confirm_upload(option: str, *, masked: bool) -> None:
+    """Fail unless somebody says that it may leave the machine."""
+    if not sys.stdin.isatty():
+        what = "uploads what nobody has looked at" if masked else "uploads secrets"
+        raise SessError(
+            f"{option} {'' if masked else 'with --no-redact '}{what}",
+            hint="`--yes` does it without asking",
+        )
+    what = "the session, with its secrets masked" if masked else "without masking secrets"
+    sys.stderr.write(f"Upload {what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        hint = None if masked else "leave --no-redact out to mask secrets"
+        raise SessError("nothing was uploaded", hint=hint)
 
 
 @contextmanager
