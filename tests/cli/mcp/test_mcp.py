@@ -30,7 +30,7 @@ from sess_common.errors import SessError
 
 ERAS = ["legacy", "2026-07-28", "auto"]
 FIVE = ["recall", "search", "read", "similar_failures", "file_history"]
-LIMIT = 60
+LIMIT = 30
 
 
 def quoted(text: str) -> list[dict[str, str]]:
@@ -185,7 +185,7 @@ def test_a_call_is_cancelled_while_it_runs(toolbox, monkeypatch):
     (source, client), (answers, target) = os.pipe(), os.pipe()
     with open(source, "rb") as source_file, open(target, "wb") as target_file:
         server = Server(toolbox, source_file, target_file)
-        thread = threading.Thread(target=server.serve)
+        thread = threading.Thread(target=server.serve, daemon=True)
         thread.start()
         with open(client, "wb") as messages:
             params = {"name": "search", "arguments": {"query": "x"}}
