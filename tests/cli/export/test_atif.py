@@ -8,7 +8,6 @@ from base64 import b64encode
 from contextlib import closing
 
 import pytest
-from atif import Trajectory
 from tests.golden_home import clean
 
 from sess_cli.export import atif, otel
@@ -16,6 +15,8 @@ from sess_cli.export.story import Story
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
 
+# Where the package is not installed, nothing here can be told.
+Trajectory = pytest.importorskip("atif").Trajectory
 MAIN = "11111111-1111-4111-8111-111111111111"
 KEY = "ghp_" + "a1B2" * 9
 PIXEL = b64encode(b"\x89PNG not really").decode()
