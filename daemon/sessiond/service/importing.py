@@ -270,7 +270,13 @@ def _lines(
 
 
 def is_address(target: str) -> bool:
-    return target.partition("://")[0].lower() in _PROTOCOLS and "://" in target
+    if target.partition("://")[0].lower() not in _PROTOCOLS or "://" not in target:
+        return False
+    try:
+        urlsplit(target)
+    except ValueError as error:
+        raise SessError(f'"{target}" is not an address: {error}') from None
+    return True
 
 
 def name_in_address(address: str) -> str:

@@ -425,3 +425,8 @@ def test_of_an_empty_database_is_said_that_its_agent_may_hold_more(here, capsys)
     said, hint = capsys.readouterr().out.splitlines()
     assert said.startswith("no conversations in ")
     assert hint == "hint: cursor may hold what it has not saved yet; quit it and try again"
+
+
+def test_what_only_looks_like_an_address_is_a_usage_error(world):
+    done = world.run("sess", "import", "http://[::1", check=2)
+    assert "is not an address" in done.stderr
