@@ -11,6 +11,7 @@ import pytest
 
 from sess_cli.export import otel
 from sess_cli.export.files import Failures
+from sess_cli.export.receiver import HEADERS, Receiver
 from sess_cli.export.story import Story
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
@@ -163,7 +164,7 @@ def test_traces_are_sent_masked_to_the_address_and_nowhere_else(busy):
     with receiver(TAKEN) as (away, astray), receiver(TAKEN) as (site, met):
         busy.env |= {
             "http_proxy": away,
-            otel.HEADERS: "Authorization=Basic%20abc, x-team=one",
+            HEADERS: "Authorization=Basic%20abc, x-team=one",
         }
         options = ("--endpoint", f"{site}/otel/", "--no-sync")
         done = busy.run("sess", "export", "otel", MAIN, *options, check=0)
@@ -192,7 +193,7 @@ def test_a_receiver_that_is_busy_is_asked_again():
     busy = (503, {"Retry-After": "7"}, b"")
     pauses: list[float] = []
     with receiver(busy, (429, {}, b""), TAKEN) as (site, met):
-        to = otel.Receiver(site, pauses.append)
+        to = Receiver(site, pauses.append)
         to.send(b"one", 3)
     assert [body for *_, body in met] == [b"one"] * 3
     assert pauses[0] == 7
@@ -206,7 +207,7 @@ def test_a_refusal_is_final_and_no_redirect_is_followed(status):
     with receiver(TAKEN) as (away, astray):
         answer = (status, {"Location": f"{away}/v1/traces"}, b"")
         with receiver(answer) as (site, met), pytest.raises(SessError, match=f"answered {status}"):
-            otel.Receiver(site, pauses.append).send(b"one", 1)
+            Receiver(site, pauses.append).send(b"one", 1)
     assert (len(met), astray, pauses) == (1, [], [])
 
 
@@ -215,7 +216,7 @@ def test_a_receiver_that_is_not_there_is_asked_a_few_times():
         pass
     pauses: list[float] = []
     with pytest.raises(SessError, match="cannot send to") as failed:
-        otel.Receiver(site, pauses.append).send(b"one", 1)
+        Receiver(site, pauses.append).send(b"one", 1)
     assert len(pauses) == 5
     assert failed.value.code == 69
 
@@ -234,7 +235,7 @@ def test_what_a_receiver_refuses_of_a_request_is_told(busy):
 )
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(SessError) as refused:
-        otel.Receiver(address)
+        Receiver(address)
     assert "u:p" not in refused.value.message
 
 
@@ -242,7 +243,7 @@ def test_a_long_session_is_sent_in_several_requests(busy, monkeypatch):
     whole = exported(busy, MAIN, "--no-redact")
     monkeypatch.setattr(otel, "_BATCH", 2000)
     with closing(open_reader(busy.state / "index.db")) as db, receiver(TAKEN) as (site, met):
-        to = otel.Receiver(site)
+        to = Receiver(site)
         otel.send([Story(db, sessions.resolve(db, MAIN))], to, Failures())
     assert len(met) > 3
     assert spans_in([body for *_, body in met]) == whole

@@ -14,7 +14,7 @@ from sess_common.program import counted, say
 
 if TYPE_CHECKING:
     from sess_cli.export.files import Failures
-    from sess_cli.export.otel import Receiver
+    from sess_cli.export.receiver import Receiver
 
 
 def atif(
@@ -73,6 +73,7 @@ def otel(
     """
     from sess_cli.export import otel as traces
     from sess_cli.export.files import Failures
+    from sess_cli.export.receiver import Receiver
 
     listing = which.checked_listing(utc=utc, alone=True)
     failures = Failures()
@@ -80,7 +81,7 @@ def otel(
     if endpoint is not None:
         if output is not None:
             raise SessError("-o cannot be combined with --endpoint")
-        receiver = traces.Receiver(endpoint)
+        receiver = Receiver(endpoint)
         if writing.no_redact and not yes:
             shared.confirm_upload("--endpoint", masked=False)
     writing.check(output)
