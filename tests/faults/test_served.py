@@ -357,3 +357,7 @@ def test_what_was_forgotten_is_not_read_again_after_a_repair(tmp_path):
     (world.state / "index.db").write_bytes(raw)
     world.run("sessiond", "repair")
     assert [one for (one,) in world.sql("SELECT native_id FROM sessions")] == [SESSIONS[1]]
+    other = tmp_path / "other"
+    run(world, other, "sessiond", "salvage", world.state / "index.db")
+    world.state = other
+    assert [one for (one,) in world.sql("SELECT native_id FROM sessions")] == [SESSIONS[1]]
