@@ -43,6 +43,8 @@ def _answer(words: list[str]) -> Callable[[], None] | None:
         return lambda: _print(text)
     if words == ["statusline"]:
         return _show_statusline
+    if words[:2] == ["statusline", "--budget"] and len(words) == 3:
+        return partial(_show_statusline, words[2])
     if words[:2] == ["brief", "--hook"]:
         from sess_cli import hooks
 
@@ -119,10 +121,10 @@ def _columns() -> int:
         return _HELP_COLUMNS
 
 
-def _show_statusline() -> None:
+def _show_statusline(budget: str | None = None) -> None:
     from sess_cli.statusline import show
 
-    show()
+    show(budget=budget)
 
 
 def _serve_agents() -> None:

@@ -1,4 +1,4 @@
-"""`sess statusline`: today, the five-hour window and the session, on one line.
+"""`sess statusline`: today, the five-hour window, the limits and the session, on one line.
 
 Shell prompts and agents wait for it, so it reads only the rows it needs and loads no parser.
 """
@@ -9,10 +9,11 @@ import os
 import select
 import sys
 
+from sess_cli import limits
 from sess_cli.render import amounts
 from sess_cli.render.tallies import money, short
 from sess_common import times
-from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.classes import TYPE_CHECKING, dataclass, field
 from sess_schema import shown
 from sess_schema.queries.views import windows
 from sess_schema.queries.views.windows import context_window
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.2  # seconds to wait for input on stdin
 _LONGEST = 1 << 20
+_LARGEST_CONTEXT = 1 << 40
 
 
 @dataclass(slots=True)
@@ -45,20 +47,48 @@ class Status:
     session: Spent | None = None
     context: int = 0  # tokens of its last prompt
     context_window: int = 0
+    limits: list[limits.Limit] = field(default_factory=list)
+    budget: windows.Budget | None = None
+    spent: Spent = field(default_factory=Spent)  # of the budget
 
     def line(self) -> str:
         parts = [f"today {self.today.money}", f"{short(self.today.tokens)} tok"]
+        if self.budget is not None:
+            parts.insert(0 if self.exceeded else 2, self._budget_text(self.budget))
         if self.window is not None:
             left = amounts.duration(self.window.end - self.now)
             burn = self.window.per_minute(self.window.cost_nano)
             rate = f", {money(round(burn * 60))}/h" if burn else ""
             parts.append(f"5h window {money(self.window.cost_nano)}{rate}, {left} left")
+        parts += [f"{limits.SHORT[limit.name]} {limit.text(self.now)}" for limit in self.limits]
         if self.session is not None:
             parts.append(f"session {self.session.money}")
-            if self.context:
+            if self.context and self.context_window:
                 share = 100 * self.context // self.context_window
                 parts.append(f"context {short(self.context)} ({share}%)")
         return " · ".join(parts)
+
+    @property
+    def exceeded(self) -> bool:
+        return self.budget is not None and self._used(self.budget) > self.budget.limit
+
+    def _used(self, budget: windows.Budget) -> int:
+        return self.spent.cost_nano if budget.money else self.spent.tokens
+
+    def _budget_text(self, budget: windows.Budget) -> str:
+        amount = money if budget.money else short
+        used = f"{amount(self._used(budget))} of {amount(budget.limit)}/{budget.period}"
+        return f"over budget: {used}" if self.exceeded else f"budget {used}"
+
+    def _budget_facts(self, budget: windows.Budget) -> dict[str, Any]:
+        scale = 1e9 if budget.money else 1
+        return {
+            "period": budget.period,
+            "unit": "usd" if budget.money else "tokens",
+            "limit": budget.limit / scale,
+            "used": self._used(budget) / scale,
+            "exceeded": self.exceeded,
+        }
 
     def facts(self) -> dict[str, Any]:
         """One object; its keys are a public contract."""
@@ -80,19 +110,22 @@ class Status:
                 "context_tokens": self.context,
                 "context_window_tokens": self.context_window,
             },
+            "limits": {limit.name: limit.facts() for limit in self.limits},
+            "budget": None if self.budget is None else self._budget_facts(self.budget),
         }
 
 
-def show(*, as_json: bool = False) -> None:
+def show(*, as_json: bool = False, budget: str | None = None) -> None:
     """Shows the index as it is, without a sync."""
     from contextlib import closing
 
     from sess_common import paths
     from sess_schema.connection import open_reader
 
-    session = _session_on_stdin()
+    limit = windows.parse_budget(budget) if budget is not None else None
+    payload = _payload_on_stdin()
     with closing(open_reader(paths.home().index_file)) as db, db:
-        status = read(db, session)
+        status = read(db, payload, limit)
     if as_json:
         from sess_cli.terminal import json_line
 
@@ -101,11 +134,21 @@ def show(*, as_json: bool = False) -> None:
         sys.stdout.write(status.line() + "\n")
 
 
-def read(db: apsw.Connection, session: str | None, now: int | None = None) -> Status:
+def read(
+    db: apsw.Connection,
+    payload: dict[str, Any],
+    budget: windows.Budget | None = None,
+    now: int | None = None,
+) -> Status:
     now = times.now_ms() if now is None else now
     midnight, _ = windows.period_bounds("day", now, None)
     status = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current_window(db, now))
-    key = _key(db, session) if session else None
+    status.limits = limits.current(limits.handed(payload, now), now)
+    if budget is not None:
+        start, _ = windows.period_bounds(budget.period, now, None)
+        status.budget, status.spent = budget, _spent(db, "u.ts >= ?", start)
+    session = payload.get("session_id")
+    key = _key(db, session) if isinstance(session, str) else None
     if key is not None:
         status.session = _spent(db, f"u.session_id IN ({shown.FAMILY})", key)
         for model, window, size in db.execute(
@@ -114,8 +157,17 @@ def read(db: apsw.Connection, session: str | None, now: int | None = None) -> St
             " AND u.sum_of = 1 ORDER BY u.ts DESC LIMIT 1",
             (key,),
         ):
-            status.context, status.context_window = size, window or context_window(model, size)
+            status.context = size
+            told = _context_window(payload)
+            status.context_window = told or window or context_window(model, size)
     return status
+
+
+def _context_window(payload: dict[str, Any]) -> int:
+    """The size of the context according to the agent; 0 if it does not tell."""
+    told = payload.get("context_window")
+    size = told.get("context_window_size") if isinstance(told, dict) else None
+    return size if isinstance(size, int) and 0 < size < _LARGEST_CONTEXT else 0
 
 
 def _spent(db: apsw.Connection, where: str, value: int) -> Spent:
@@ -137,26 +189,25 @@ def _key(db: apsw.Connection, session: str) -> int | None:
     return key
 
 
-def _session_on_stdin() -> str | None:
-    """Claude Code passes its status line JSON with the session id."""
+def _payload_on_stdin() -> dict[str, Any]:
+    """Claude Code passes its status line JSON: the session, its context, and the limits."""
     if sys.stdin is None or sys.stdin.isatty():
-        return None
+        return {}
     try:
         if not select.select([sys.stdin], [], [], _PATIENCE)[0]:
-            return None
+            return {}
         raw = b""
         while len(raw) < _LONGEST and (more := os.read(sys.stdin.fileno(), 1 << 16)):
             raw += more
     except (OSError, ValueError):
-        return None
+        return {}
     import json
 
     try:
         payload = json.loads(raw)
-    except ValueError:
-        return None
-    session = payload.get("session_id") if isinstance(payload, dict) else None
-    return session if isinstance(session, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return payload if isinstance(payload, dict) else {}
 
 
 def _facts(spent: Spent) -> dict[str, Any]:

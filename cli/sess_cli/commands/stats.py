@@ -419,12 +419,25 @@ def _session(db: apsw.Connection, name: str, *, or_view: bool) -> SessionRow:
         raise
 
 
-def statusline(*, as_json: AsJson = False) -> None:
+def statusline(
+    *,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="Show what is spent of 10/day, 50/week or 100 (a month) in dollars, 5M/day in"
+            " tokens, and say so first once it is exceeded.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Print today's cost and tokens in one line.
 
     For a shell prompt, or for Claude Code's status bar, which names the session on stdin:
-    `"statusLine": {"type": "command", "command": "sess statusline"}`.
+    `"statusLine": {"type": "command", "command": "sess statusline"}`. The limits of a subscription
+    that it also hands over are kept, and shown with the time at which they are used up at the
+    present rate, if that is before they reset.
     """
     from sess_cli.statusline import show
 
-    show(as_json=as_json)
+    show(as_json=as_json, budget=budget)

@@ -330,8 +330,9 @@ def test_what_was_given_is_logged_without_its_words(toolbox):
     assert (first["door"], first["what"], first["found"]) == ("mcp", "search", True)
     assert second["found"] is False
     assert first["tokens"] > second["tokens"] > 0
-    assert given.path().stat().st_mode & 0o777 == 0o600
-    assert "retry" not in given.path().read_text()
+    log_file = Path(given.LOG.path)
+    assert log_file.stat().st_mode & 0o777 == 0o600
+    assert "retry" not in log_file.read_text()
 
 
 def test_an_unknown_profile_is_refused(sess):

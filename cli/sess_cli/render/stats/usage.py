@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from sess_cli import limits
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Column, Links, Report, Section, ViewOptions
 from sess_cli.render.tallies import money, short, tokens
@@ -146,6 +147,11 @@ def windows_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
     facts = _window_facts(all_windows, options.now)
     if reset:
         facts.append(("reset", f"{amounts.clock_in(asked.zone, reset)}, as reported"))
+    history: list[dict[str, Any]] = []
+    if not asked.agents:  # they are not kept by agent
+        history = [*limits.history(asked.since, asked.until)]
+        for limit in limits.current((), options.now):
+            facts.append((limits.SHORT[limit.name], limit.text(options.now)))
     if spent:
         facts += _budget_facts(spent)
     return Report(
@@ -155,6 +161,7 @@ def windows_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> R
             Section("window", rows, columns, most=15),
             Section("gap", gaps),
             Section("reset", [{"reset": times.iso(reset)}] if reset is not None else []),
+            Section("limit", history),
         ],
         facts=facts,
         notes=["Windows are estimated as ccusage does; the service may reset at other times."],

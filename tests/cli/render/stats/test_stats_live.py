@@ -15,6 +15,7 @@ import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from tests.conftest import BIN
 from tests.waiting import LIMIT
 
@@ -81,7 +82,7 @@ def test_the_status_line_tells_how_fast_the_window_burns():
 def test_the_status_line_takes_any_stdin(world):
     """Nothing, rubbish, another session, or somebody who never writes."""
     spend(world, world.transcript(SESSION), 10)
-    for told in ("", "{", "[]", '{"session_id": 5}', '{"session_id": "../../etc"}'):
+    for told in ("", "{", "[]", "[" * 100_000, '{"session_id": 5}', '{"session_id": "../../etc"}'):
         line = world.run("sess", "statusline", input=told, check=0).stdout
         assert line.startswith("today $0.0003 · 13 tok · 5h window ")
         assert "session" not in line
@@ -98,6 +99,33 @@ def test_the_status_line_without_an_index_is_one_line_of_why(world):
     done = world.run("sess", "statusline", input="", check=4)
     assert done.stderr.startswith('sess: no index at "')
     assert done.stdout == ""
+
+
+def test_the_status_line_warns_of_a_budget(world):
+    """First on the line, and with success: an agent shows nothing of a command that failed."""
+    spend(world, world.transcript(SESSION), 100_000)
+
+    def told(*options):
+        return world.run("sess", "statusline", *options, input="{}", check=0).stdout
+
+    assert told("--budget", "1/day").startswith("over budget: $2.50 of $1.00/day · today $2.50 · ")
+    assert told("--budget=5M/day").startswith("today $2.50 · 100k tok · budget 100k of 5.0M/day · ")
+    facts = json.loads(told("--json", "--budget", "2.5/day"))["budget"]
+    assert facts == {
+        "period": "day", "unit": "usd", "limit": 2.5, "used": facts["used"], "exceeded": True,
+    }  # fmt: skip
+    assert facts["used"] == pytest.approx(2.5, abs=0.001)
+    done = world.run("sess", "statusline", "--budget", "5/year", input="{}", check=2)
+    assert done.stderr.startswith('sess: invalid budget: "5/year"\n')
+
+
+def test_the_status_line_takes_the_size_of_the_context_from_the_agent(world):
+    """If it is one; else it is told by the name of the model."""
+    spend(world, world.transcript(SESSION), 10)
+    for size, expected in ((10, 10), (0, 200_000), (-1, 200_000), ("9", 200_000), (None, 200_000)):
+        told = json.dumps({"session_id": SESSION, "context_window": {"context_window_size": size}})
+        found = json.loads(world.run("sess", "statusline", "--json", input=told, check=0).stdout)
+        assert found["session"]["context_window_tokens"] == expected
 
 
 @contextmanager
