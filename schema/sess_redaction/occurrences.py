@@ -57,7 +57,13 @@ BREAK = r"(?:[ \t]{0,80}[│┃║|]?[ \t]{0,8}\\{0,3}\r?\n[ \t]{0,20}(?:[│┃
 _MARGINS = 400  # characters of what breaks it
 _MORE = re.compile(r"[\w+/=.-]*", re.ASCII)
 _BREAK = re.compile(BREAK)
-_BREAKS = re.compile(r"[\s│┃║|>+\\rn-]")  # the last character of what does
+_BREAK_BACKWARDS = re.compile(r"(?:[ \t]{0,8}[│┃║|>+-])?[ \t]{0,20}\n|[rn]\\")
+# For screens, in bytes: where it begins, and from its end where it ends.
+_BREAK_AFTER = rb"[ \t]*[|\x80-\xff]{0,3}[ \t]*\\*\r?\n|\\[rn]"
+_BREAK_BEFORE = rb"[ \t]*[|>+\x80-\xff-]{0,3}[ \t]*\n|[rn]\\"
+_DEEPEST = 16  # bytes around a piece that a screen compares
+_MOST_DEEP = 16_000  # of all pieces of a screen
+_TAIL = 30  # characters of it behind the end of the line
 _BREAKING = frozenset(" \t│┃║|\\\r\n")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WORD = re.compile(r"[A-Za-z0-9]")
@@ -92,9 +98,8 @@ class Occurrences:
         self.version = 0  # of what is known
         self._known: set[str] = set()
         self._forms: dict[str, Form] = {}  # how each may be written
-        self._by_piece: dict[bytes, list[Form]] = {}
-        self._new: set[bytes] = set()  # pieces that no screen has
-        self._screens: list[tuple[set[bytes], set[int], Callable[..., Any]]] = []  # largest first
+        self._forwards = Screen(_BREAK_AFTER)
+        self._backwards = Screen(_BREAK_BEFORE)  # reads everything from its end
 
     def add(self, kind: str, found: str) -> None:
         """Remember what was found; of several lines or words, those that are secrets by themselves."""
@@ -119,10 +124,9 @@ class Occurrences:
         if form.written in self._forms:
             return
         self._forms[form.written] = form
-        for piece in form.pieces:
-            sign = piece.encode("utf-8", "surrogatepass")
-            self._by_piece.setdefault(sign, []).append(form)
-            self._new.add(sign)
+        for piece, rest in form.beginnings():
+            self._forwards.add(piece, rest, form)
+        self._backwards.add(*form.ending(), form)
 
     def find(self, text: str) -> list[Secret]:
         """Every place where one is written."""
@@ -136,27 +140,57 @@ class Occurrences:
         """Those that may be; usually none."""
         if not self._known:
             return ()
+        encoded = _bytes(text)
+        forms = {form.written: form for form in self._forwards.forms_in(encoded)}
+        if _may_break(text):
+            forms |= {form.written: form for form in self._backwards.forms_in(encoded[::-1])}
+        return forms.values()
+
+
+class Screen:
+    """Finds pieces of forms behind which the form goes on, to its end or to what breaks it."""
+
+    def __init__(self, broken: bytes) -> None:
+        self._broken = broken
+        self._forms: dict[bytes, list[Form]] = {}  # by piece
+        self._new: set[tuple[bytes, bytes]] = set()  # pieces that no search has, and their rests
+        self._searches: list[tuple[set[tuple[bytes, bytes]], set[int], Callable[..., Any]]] = []
+
+    def add(self, piece: bytes, rest: bytes, form: Form) -> None:
+        self._forms.setdefault(piece, []).append(form)
+        self._new.add((piece, rest))
+
+    def forms_in(self, encoded: bytes) -> Iterator[Form]:
+        """Those that may be; usually none."""
         if self._new:
-            self._screen_new()
-        encoded = text.encode("utf-8", "surrogatepass")
-        found: dict[str, Form] = {}
-        for _, sizes, search in self._screens:
+            self._compile()
+        for _, sizes, search in self._searches:
             match = search(encoded)
             while match is not None:
                 begin = match.start()
                 for size in sizes:
-                    for form in self._by_piece.get(encoded[begin : begin + size], ()):
-                        found[form.written] = form
+                    yield from self._forms.get(encoded[begin : begin + size], ())
                 match = search(encoded, begin + 1)
-        return found.values()
 
-    def _screen_new(self) -> None:
-        """Join screens of about one size: then none is compiled more often than the sizes double."""
+    def _compile(self) -> None:
+        """Join searches of about one size: then none is compiled more often than the sizes double."""
         pieces, self._new = self._new, set()
-        while self._screens and len(self._screens[-1][0]) <= 2 * len(pieces):
-            pieces |= self._screens.pop()[0]
-        expression = b"|".join(map(re.escape, sorted(pieces)))
-        self._screens.append((pieces, {*map(len, pieces)}, compiled(expression).search))
+        while self._searches and len(self._searches[-1][0]) <= 2 * len(pieces):
+            pieces |= self._searches.pop()[0]
+        deep = min(_DEEPEST, _MOST_DEEP // len(pieces))
+        each = {self._expression(piece, rest[:deep]) for piece, rest in pieces}
+        sizes = {len(piece) for piece, _ in pieces}
+        self._searches.append(
+            (pieces, sizes, compiled(b"|".join(sorted(each)), by_byte=True).search)
+        )
+
+    def _expression(self, piece: bytes, rest: bytes) -> bytes:
+        """Ordinary words are pieces of some secrets: what is behind them tells most of them apart."""
+        behind = b""
+        if b"\\" not in piece:  # it may itself begin what breaks
+            for code in reversed(rest):
+                behind = b"(?:%b|%b%b)" % (self._broken, re.escape(bytes((code,))), behind)
+        return re.escape(piece) + behind
 
 
 class Form:
@@ -177,8 +211,21 @@ class Form:
                 written[:_PIECE], written[middle : middle + _PIECE], written[-_PIECE:],
             )  # fmt: skip
         places = (0, middle if half > _PIECE else len(written) - half, len(written) - _PIECE)
-        self._placed = [*zip(places, self.pieces, strict=False)]
+        self._placed = [
+            (offset, piece, _following(written, offset + len(piece), piece))
+            for offset, piece in zip(places, self.pieces, strict=False)
+        ]
         self._goes_on = goes_on or coded
+
+    def beginnings(self) -> Iterator[tuple[bytes, bytes]]:
+        """All pieces but the last, and what follows them."""
+        for offset, piece, _ in self._placed[:-1]:
+            yield _bytes(piece), _bytes(self.written[offset + len(piece) :])
+
+    def ending(self) -> tuple[bytes, bytes]:
+        """The last piece, and what is before it, read from the end."""
+        offset, piece, _ = self._placed[-1]
+        return _bytes(piece)[::-1], _bytes(self.written[:offset])[::-1]
 
     def places(self, text: str) -> Iterator[Secret]:
         for first, last in self._spans(text):
@@ -195,22 +242,23 @@ class Form:
         """Where it is written in one, and where something breaks it."""
         size = len(self.written)
         spans = [(at, at + size) for at in _all_of(self.written, text)]
-        if "\n" not in text and "\\" not in text:
+        if not _may_break(text):
             return spans
-        for offset, piece in self._placed:
+        for offset, piece, following in self._placed:
             for at in _all_of(piece, text):
-                if not any(begin <= at < end for begin, end in spans):
+                end = at + len(piece)
+                if (following is None or text[end : end + 1] in following) and not any(
+                    begin <= at < end for begin, end in spans
+                ):
                     spans += self._broken(text, at, offset)
         return spans
 
     def _broken(self, text: str, at: int, offset: int) -> Iterator[tuple[int, int]]:
         """Around one of its pieces: what is before that may be broken, too."""
-        if (
-            offset
-            and text[at - 1 : at] != self.written[offset - 1]
-            and not _BREAKS.match(text, at - 1)
-        ):
-            return
+        if offset and text[at - 1 : at] != self.written[offset - 1]:
+            before = text[max(at - _TAIL, 0) : at]
+            if _BREAK_BACKWARDS.match(before[::-1]) is None:
+                return
         last = at - offset
         least = max(last - (_MARGINS if offset else 0), 0)
         begin = text.rfind(self.written[0], least, last + 1)
@@ -231,6 +279,21 @@ class Form:
                 return None
             at += 1
         return at
+
+
+def _may_break(text: str) -> bool:
+    return "\n" in text or "\\" in text
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _following(written: str, end: int, piece: str) -> frozenset[str] | None:
+    """What may follow a piece that ends there, if it goes on or is broken; None if anything."""
+    if end >= len(written) or "\\" in piece or piece[-1] in _BREAKING:
+        return None
+    return _BREAKING | {written[end]}
 
 
 def _all_of(piece: str, text: str) -> Iterator[int]:

@@ -25,8 +25,7 @@ _AROUND = re.compile(r"\x1b\[[0-9;]*m|\\[nrt]|[\s\"'\\]")
 _ID = re.compile(
     r"(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]{0,10}Z?)\Z"
 )
-_SHORT = 80  # characters; shorter texts without secrets are remembered
-_MOST_SHORT = 20_000
+_SHORT = 80  # characters
 _MOST_SEARCHED = 500_000
 _MOST_PASSES = 8
 _MOST_LINES = 40  # lines of a member's value that may be one secret
@@ -46,7 +45,7 @@ class Redactor:
 
     def __init__(self, home: str | None = "~", rules: Sequence[Rule] = ()) -> None:
         self._masked: dict[str, str] = {}  # the kind of each, as it was first met
-        self._spotless: set[str] = set()
+        self._spotless: set[int] = set()  # by hash: texts in which nothing is masked
         self._searched: dict[int, Sequence[Secret]] = {}  # by hash: what the rules found
         self._occurrences = Occurrences()
         self._version = 0
@@ -59,16 +58,16 @@ class Redactor:
         self._recent: dict[str, str] = {}  # secrets since `begin_event`, and their masks
 
     def __call__(self, text: str) -> str:
-        if self._version != self._occurrences.version:
+        if not self._learns and self._version != self._occurrences.version:
             self._version = self._occurrences.version
             self._spotless.clear()
-        # Argument names, paths and the like repeat often.
-        short = len(text) < _SHORT
-        if short and text in self._spotless:
+        # Argument names and paths repeat often, and a text is a record's, an event's and an edit's.
+        key = hash(text)
+        if key in self._spotless:
             return text
         cleaned = self._without_secrets(text)
-        if short and cleaned == text and len(self._spotless) < _MOST_SHORT:
-            self._spotless.add(text)
+        if cleaned == text and len(self._spotless) < _MOST_SEARCHED:
+            self._spotless.add(key)
         return cleaned
 
     @contextmanager
@@ -79,6 +78,7 @@ class Redactor:
         try:
             yield
         finally:
+            self._spotless.clear()  # what is known was not looked for
             self._masked, self.places, self._learns = masked, places, False
 
     def learn(self, records: Iterable[bytes]) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from sess_redaction.occurrences import is_telling
+from sess_redaction.occurrences import Occurrences, is_telling
 from sess_redaction.redactor import Redactor
 
 SECRETS = (
@@ -93,3 +93,38 @@ def test_what_is_learned_is_not_reported_but_where_it_is_masked():
     assert redactor.report() == ""
     redactor("run qR7!vT2#xZ9wLm, then qR7!vT2#xZ9wLm")
     assert redactor.report() == "1 password"
+
+
+def test_what_was_read_to_learn_is_read_again_to_mask():
+    redactor = Redactor(home=None)
+    text = "see qR7!vT2#xZ9wLm here"
+    with redactor.learning():
+        redactor.value([{"password": "qR7!vT2#xZ9wLm"}, text])
+    redactor("another session")
+    with redactor.learning():
+        redactor(text)
+    assert redactor(text) == "see [redacted: password] here"
+
+
+BREAKS = ("\n", "\r\n", "\\\n  ", " │\n│ ", "  \t┃\n > ", "\\n", "\\r", "\n+ ")
+AMONG_WORDS = (
+    "endpoint_viovipleeng_slopul!r7",
+    "renderer-nn\\nr>x91 +|-rn",
+    "Über┃ß│9x!naïve_endpoint_ÿ7",
+    "endpoint 7!x endpoint_Q9",
+)
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_the_screens_miss_no_place_that_a_form_has(broken):
+    occurrences = Occurrences()
+    for secret in (*SECRETS, *AMONG_WORDS):
+        occurrences._known.add(secret)
+        occurrences._learn("password", secret)
+    words = "endpoint endpoint_v\nrenderer-nn slopul!r7\n"
+    for secret in (*SECRETS, *AMONG_WORDS):
+        form = occurrences._forms[secret]
+        for at in range(len(secret) + 1):
+            text = words + secret[:at] + broken + secret[at:] + broken + words
+            has_piece = any(piece in text for piece in form.pieces)
+            assert secret in occurrences.of(text) or not (has_piece and [*form.places(text)])
