@@ -48,6 +48,7 @@ class CopilotSource(Source):
         ("logs/, config.json", "the program's own log and settings"),
     )
     known_from = DOCUMENTATION
+    edition = 2  # sums of several responses are told from single ones
     chain = CHAIN
     subscription = True
 

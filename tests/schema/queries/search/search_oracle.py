@@ -10,6 +10,7 @@ import random
 import re
 import unicodedata
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,9 +18,10 @@ from typing import Self
 
 import apsw
 from tests.conftest import World
-from tests.schema.queries.search.search_corpus import NOW, TERMS, WORDS, Corpus
+from tests.schema.queries.search.search_corpus import NOW, SHOP, TERMS, WORDS, Corpus
 
-from sess_schema.connection import open_reader
+from sess_schema import marks
+from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.search import Hit, Search
 
 COLUMNS = ("text", "input", "output")
@@ -33,6 +35,13 @@ class Index:
     def __init__(self, folder: Path) -> None:
         self.corpus = Corpus(World(folder))
         self.corpus.write()
+        with closing(open_writer(self.corpus.world.state / "index.db")) as db:
+            for kind, value in ((marks.LABEL, "Review"), (marks.PIN, "")):
+                db.execute(
+                    "INSERT INTO own_marks (agent, native_id, home, kind, value, at)"
+                    " SELECT agent, native_id, home, ?, ?, 0 FROM sessions WHERE native_id = ?",
+                    (kind, value, SHOP),
+                )
         self.db = open_reader(self.corpus.world.state / "index.db")
         self.rewritten = read_events(self.db, "retired > 0")
         self.events = read_events(self.db, "retired = 0")
@@ -152,7 +161,14 @@ def letter(c: str) -> bool:
 
 
 def spaced(text: str) -> str:
-    return text if text.isascii() else "".join(" " if uncased(c) else c for c in text)
+    """Such letters inside a word part it; a whole word of them is a word between two others."""
+    return text if text.isascii() else _WORD.sub(_parted, text)
+
+
+def _parted(word: re.Match[str]) -> str:
+    if all(map(uncased, word[0])):
+        return word[0]
+    return "".join(" " if uncased(c) else c for c in word[0])
 
 
 @cache

@@ -70,6 +70,11 @@ def does(kind):
     return lambda _, e: e.kind == kind
 
 
+def of_shop(f, e):
+    """The session that was labelled and pinned."""
+    return f.of(e)["native_id"] == SHOP
+
+
 def named(part):
     return lambda f, e: part in f.of(e)["project"].lower()
 
@@ -158,6 +163,8 @@ FILTERS = [
     *[("is", name, status(name)) for name in ("ok", "error", "denied", "pending")],
     ("is", "failed", status("error", "denied")),
     ("is", "subagent", lambda f, e: f.of(e)["kind"] == "subagent"),
+    ("is", "pinned", of_shop), ("label", "review", of_shop), ("label", "REV*", of_shop),
+    ("label", "rev", never),
     ("has", "image", lambda _, e: e.images > 0),
     ("has", "commit", lambda f, e: e.id in f.committed),
     ("since", "2026-01-10", since(ms(2026, 1, 10))),
