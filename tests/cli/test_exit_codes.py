@@ -45,7 +45,7 @@ def test_above_the_budget_is_not_daemon_not_running(indexed):
 
 def test_a_program_that_is_missing_or_fails_is_69(indexed, tmp_path):
     """Neither a missing `gh` nor a failing one is a usage error, and what it said is passed on."""
-    export = ("export", "html", "last", "--no-sync", "--gist", "-o", tmp_path / "a.html")
+    export = ("export", "html", "last", "--no-sync", "--gist", "--yes", "-o", tmp_path / "a.html")
     indexed.env["PATH"] = str(tmp_path)
     done = indexed.run("sess", *export, check=69)
     assert "sess: gh is not on PATH, so nothing was uploaded\n" in done.stderr

@@ -140,6 +140,7 @@ class Server:
                     self._cancelled.discard(name)
                     continue
                 self._running = name
+                self._toolbox.begin()
             self._answer(message, self._call)
             with self._state:
                 self._running = None

@@ -7,6 +7,7 @@ small by default, cites what it quotes, and says so when nothing fits.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ _MOST_ALSO = 8
 _SHARE_OF_BRIEF = 3  # a third of the budget is for sessions in a line each
 _ASIDE = 600_000  # milliseconds: what was said just now is known
 _MOST_LINES = 200
+_STEPS = 10_000  # of SQLite between two looks for a cancellation
 _CHANGED = 3  # files that are named
 
 
@@ -174,6 +176,7 @@ class Toolbox:
         }
         self._masks = Masks()
         self._db: apsw.Connection | None = None  # of the call that runs
+        self._stop = threading.Event()
 
     def listed(self) -> list[dict[str, Any]]:
         return [
@@ -186,8 +189,13 @@ class Toolbox:
             for name, tool in self._tools.items()
         ]
 
+    def begin(self) -> None:
+        """The next call may be interrupted from now on."""
+        self._stop.clear()
+
     def interrupt(self) -> None:
-        """Stop the call that runs; another thread asks."""
+        """Stop the call that runs, also between two statements; another thread asks."""
+        self._stop.set()
         if self._db is not None:
             self._db.interrupt()
 
@@ -223,6 +231,7 @@ class Toolbox:
         try:
             with fresh.open_with_sessions() as db, db:
                 self._db = db
+                db.set_progress_handler(self._stop.is_set, _STEPS)
                 yield db
         except (SessError, apsw.InterruptError):
             raise

@@ -286,9 +286,10 @@ def _copy_rows(home: paths.Home, index: Path, file: str, settings: config.Config
         damaged = rows.copy(db, file)
         if damaged is None:
             return None
-        lost = load.add_pieces(
-            Store(db, Pricer(settings.prices)), finds.find(file, progress), agents, str(home.data)
-        )
+        store, own_marks = Store(db, Pricer(settings.prices)), set[Mark]()
+        pieces = finds.find(file, progress, own_marks=own_marks)
+        lost = load.add_pieces(store, pieces, agents, str(home.data))
+        load.load_marks(store, own_marks)
         parts = db.execute("SELECT count(*) FROM sources WHERE part_of IS NOT NULL").get
         for table in sorted(damaged & _ONLY_ROWS) if parts else ():
             told = f"index.db: {table} of conversations whose file is gone may be"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -108,9 +109,12 @@ def test_one_of_several_sources_is_chosen(world, sess, tmp_path):
     second.append(second.prompt("two", uuid="aaaaaaaa-0000-4000-8000-000000000000"))
     world.ingest()
     done = sess("restore", "1111", code=2)
-    assert "has 2 transcripts:\n  1  " in done.stderr
-    sess("restore", "1111", "--source", "2", "-o", tmp_path / "out")
-    assert (tmp_path / "out").read_bytes() == second.path.read_bytes()
+    numbers = re.findall(r"^  (\d)  (.*?)(?:  .*)?$", done.stderr, re.MULTILINE)
+    assert [number for number, _ in numbers] == ["1", "2"]
+    for number, name in numbers:
+        sess("restore", "1111", "--source", number, "-o", tmp_path / number)
+        path = second.path if "-other" in name else first.path
+        assert (tmp_path / number).read_bytes() == path.read_bytes()
     sess("restore", "1111", "--source", "3", code=1)
 
 

@@ -81,12 +81,12 @@ def test_a_limit_takes_the_first_of_all_with_and_without_times(world):
         record = bare.prompt("undated")
         del record["timestamp"]
         bare.append(record)
-        os.utime(bare.path, (1_769_940_000 + (day + 1) * 86_400,) * 2)
+        os.utime(bare.path, (1_769_943_600 + (day + 1) * 86_400,) * 2)
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
         every = listed(db, limit=0)
         assert [one[:8] for one in every] == [
-            "55555552", "33333333", "55555551", "11111111", "55555550", "11111111",
+            "55555552", "55555551", "33333333", "55555550", "11111111", "11111111",
         ]  # fmt: skip
         for limit in range(1, 7):
             assert listed(db, limit=limit) == every[:limit]

@@ -35,4 +35,7 @@ def test_the_film_is_made_by_this_release(script, tmp_path):
     assert [length for length, _ in today] == [length for length, _ in kept]
     for (_, one), (_, other) in zip(today, kept, strict=True):
         assert max(ImageStat.Stat(ImageChops.difference(one, other)).mean) <= MOST
-    assert f"]({script.FILM.relative_to(DOCS.parent)})" in (DOCS.parent / "README.md").read_text()
+    assert (
+        f"/{script.FILM.relative_to(DOCS.parent).as_posix()})"
+        in (DOCS.parent / "README.md").read_text()
+    )
