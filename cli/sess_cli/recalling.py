@@ -178,4 +178,8 @@ class _View:
     def _quoted(self, text: str, lead: str) -> Iterator[str]:
         t = self._terminal
         line = t.line(text)
-        yield lead + line
+        if t.width is None:
+            yield lead + line
+            return
+        for number, part in enumerate(layout.wrap(line, t.width - len(lead))):
+            yield (" " * len(lead) if number else lead) + part

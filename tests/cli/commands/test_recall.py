@@ -137,3 +137,18 @@ def test_says_when_nothing_seems_to_fit(asked, world):
     assert places[0]["session"] == MAIN
     assert {place["found"] for place in places} == {False}
     assert "nothing seems to fit" in asked("recall", "terraform website kubernetes ingress").stderr
+
+
+def test_a_terminal_gets_lines_of_its_width(asked, world):
+    """A pipe gets one line for each quotation."""
+    t = world.transcript(OTHER)
+    t.append(t.prompt(f"the zeppelin {'flies over the long and winding road ' * 6}"))
+    world.ingest()
+    text, code = asked.on_terminal("recall", "--no-sync", "zeppelin", width=60)
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("  > "))
+    assert code == 0
+    assert max(map(len, lines)) <= 80  # the title line has a width of its own
+    assert max(map(len, lines[first:])) <= 60
+    assert lines[first + 1].startswith("    ")
+    assert any(len(line) > 200 for line in asked("recall", "zeppelin").stdout.splitlines())
