@@ -36,7 +36,8 @@ _TELLING = later(r"[<@#]|\]\(|\]:|!\[|(?i:clos|fix|resolv)[a-z]{0,3}:?\s")
 _CODE_SPAN = later(r"(`+)(?!`)[^|]*?(?<!`)\1(?!`)")
 _TAG = later(r"(?<!\\)((?:\\\\)*)<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = later(r"(?<!\\)((?:\\\\)*)!\[")
-_TARGET = later(r"\](\(|:)([ \t]*<?([^\s)>]*))")
+# The target is only looked at: another link may begin in it.
+_TARGET = later(r"\](\(|:)(?=([ \t]*<?([^\s)>]*)))")
 _MENTION = later(r"(?<![\w/`.\\@-])(@[A-Za-z0-9][\w-]*(?:/[\w.-]+)?)")
 _REFERENCE = later(r"(?<![\w&/`#\[-])((?:[\w.-]+/[\w.-]+)?\\?#\d+)\b")
 _CLOSES = later(
@@ -239,7 +240,7 @@ def _target(found: re.Match[str]) -> str:
     web = place in ("http:", "https:") or place.startswith("mailto:")
     if found[3] and (web or not any(c in place for c in ":&\\")):
         return found[0]
-    return f"]\\{found[1]}{found[2]}"
+    return f"]\\{found[1]}"
 
 
 def escaped(text: str) -> str:

@@ -75,7 +75,7 @@ def teapot(world, sess):
 
 def test_the_readme_shows_what_is_printed(teapot):
     """On the sample, in 100 columns."""
-    assert len(examples()) == 5
+    assert len(examples()) == 6
     for command, shown in examples().items():
         text, _ = teapot.on_terminal(*shlex.split(command)[1:], "--no-sync", width=100)
         assert text.rstrip("\n") == shown, command

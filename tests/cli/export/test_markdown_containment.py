@@ -56,6 +56,7 @@ def test_nothing_breaks_out(writer, pieces):
         "- a\n  ```|a|b|\n|-|-|-",
         "- a\n   ```\n    ```",
         "\t```\n<script>x</script>",
+        "]([x](javascript:a)",
     ],
 )
 @pytest.mark.parametrize("writer", ["prose", "quoted"])
