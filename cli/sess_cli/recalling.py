@@ -12,7 +12,7 @@ from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line
 from sess_common import times
-from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.classes import dataclass
 from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
 from sess_common.program import Ended, counted, say
@@ -20,9 +20,6 @@ from sess_schema import objects
 from sess_schema.queries import sessions
 from sess_schema.queries.recall import Options, Place, Recalled, recall
 from sess_schema.queries.search import Filter
-
-if TYPE_CHECKING:
-    pass
 
 MAX_TOKENS = 1500
 _BYTES_PER_TOKEN = 3
